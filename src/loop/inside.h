@@ -118,9 +118,11 @@ struct dcli_loops_plan {
     char file[256]; /* as in complaints */
     int shift;
     bool warned;
-    bool improvable;             /* refused, or partly in order, because of how its statements depend on each other */
-    dcli_loops_mask failed;      /* statements that stand in the way */
-    int64_t in_order;            /* iterations of the loops that the program runs though nothing in them is parallel */
+    bool improvable;        /* refused, or partly in order, because of how its statements depend on each other */
+    dcli_loops_mask failed; /* statements that stand in the way */
+    int64_t in_order;       /* iterations of the loops that the program runs though nothing in them is parallel */
+    int64_t bound_count, bound_capacity, bound_next;
+    struct dcli_loops_bound *bound; /* those that were evaluated */
     dcli_loops_touched *touched; /* [2 * tree->name_count] reads and writes of each argument; NULL: none is known yet */
 };
 
@@ -168,6 +170,14 @@ bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *
 /** Put a sum of the counters of the loops around statements, as `2*i + j`, that grows along all their dependences: iterations with
  *  the same sum are independent. @return false: none was found. */
 bool dcli_loops_skew(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *hosts, dcli_text *out);
+
+/** The value of a bound for the counters of hosts. @return false: it has none, because nothing runs. */
+bool dcli_loops_evaluate(dcli_loops_plan *plan, isl_pw_aff *bound, int count, const int64_t counter[],
+                         int64_t *value_out);
+/** The same, slowly. */
+bool dcli_loops_evaluate_by_isl(dcli_loops_plan *plan, isl_pw_aff *bound, int count, const int64_t counter[],
+                                int64_t *value_out);
+void dcli_loops_plan_forget_bounds(dcli_loops_plan *plan);
 
 /** Make the body and the arguments of an operation. */
 dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation);

@@ -712,6 +712,7 @@ void dcli_loops_plan_free(dcli_loops_plan *plan)
 {
     if (plan == NULL)
         return;
+    dcli_loops_plan_forget_bounds(plan);
     free_steps(plan->first);
     for (int o = 0; o < plan->operation_count; o++)
         dcli_loops_operation_free(plan->operation[o]);

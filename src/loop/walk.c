@@ -1,7 +1,4 @@
 /* loop/walk.c - go through the operations of a plan: the loops that the program runs, and the numbers of each operation. */
-#include <isl/point.h>
-#include <isl/val.h>
-
 #include "base/error.h"
 #include "loop/inside.h"
 
@@ -12,19 +9,9 @@ struct walk {
     int64_t counter[DCLI_LOOPS_DEPTH]; /* of the hosts */
 };
 
-/* The value of a bound for the counters of the hosts. @return false: there is none, because nothing runs. */
 static bool evaluate(const struct walk *walk, const dcli_loops_hosts *hosts, isl_pw_aff *bound, int64_t *value_out)
 {
-    isl_ctx *ctx = walk->plan->sets->ctx;
-    isl_point *point = isl_point_zero(isl_pw_aff_get_domain_space(bound));
-    for (int k = 0; k < hosts->count; k++)
-        point = isl_point_set_coordinate_val(point, isl_dim_param, k, isl_val_int_from_si(ctx, (long)walk->counter[k]));
-    isl_val *value = isl_pw_aff_eval(isl_pw_aff_copy(bound), point);
-    bool is_int = isl_val_is_int(value) == isl_bool_true;
-    *value_out = is_int ? isl_val_get_num_si(value) : 0;
-    walk->plan->sets->failed |= value == NULL;
-    isl_val_free(value);
-    return is_int;
+    return dcli_loops_evaluate(walk->plan, bound, hosts->count, walk->counter, value_out);
 }
 
 /* Find a box. @return false: it is empty. */
