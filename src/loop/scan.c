@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 
 typedef struct scanner {
     const char *at;
@@ -182,4 +183,26 @@ bool dcli_loops_sign_in(const dcli_loops_sign *sign, const char *spellings)
         at += strspn(at, " ");
     }
     return false;
+}
+
+dcl_status dcli_loops_fail_at(const char *text, const char *name, dcl_status status, const char *code,
+                              const char *sentence)
+{
+    dcli_loops_complaints complaints = {.text = text};
+    dcli_text said = {0};
+    int count = 0, at = 0, length = (int)strcspn(sentence, ";");
+    dcli_loops_sign *signs = dcli_loops_signs_make(text, &complaints, &count);
+    while (at < count && !dcli_loops_sign_is(&signs[at], name))
+        at++;
+    if (at < count && complaints.count == 0) {
+        dcli_loops_complain(&complaints, signs[at].place, code, "%.*s", length, sentence);
+        if (sentence[length] == ';')
+            dcli_loops_note(&complaints, "%s", sentence + length + 1 + strspn(sentence + length + 1, " "));
+        dcli_loops_complaints_put(&complaints, "error", &said);
+    }
+    status = DCLI_FAIL(status, "%s", said.bytes != NULL && !said.failed ? said.bytes : sentence);
+    dcli_text_free(&said);
+    dcli_loops_complaints_free(&complaints);
+    dcli_free(signs);
+    return status;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "loop/scan.h"
 #include "runtime/host_array.h"
 #include "runtime/nest_plans.h"
 #include "runtime/report.h"
@@ -97,11 +98,9 @@ static dcl_status describe(const dcl_arg *arg, dcli_loops_name *name)
     }
 }
 
-/* Check that no two arguments have one name, or show elements of one array that is written. */
-static dcl_status check_pair(const dcl_arg *a, const dcl_arg *b)
+/* Check that no two arguments show elements of one array that is written. */
+static dcl_status check_apart(const dcl_arg *a, const dcl_arg *b)
 {
-    if (strcmp(a->name, b->name) == 0)
-        return DCLI_FAIL(DCL_ERR_INVALID, "two arguments have the name %s; expected a name for each", a->name);
     if (dcli_arg_is_host(a) && dcli_arg_is_host(b))
         return dcli_host_check_pair(a, b);
     if (dcli_arg_is_host(a) || dcli_arg_is_host(b))
@@ -118,6 +117,18 @@ static dcl_status check_pair(const dcl_arg *a, const dcl_arg *b)
         a->name, b->name);
 }
 
+static dcl_status check_pair(const char *text, const dcl_arg *a, const dcl_arg *b)
+{
+    if (strcmp(a->name, b->name) == 0)
+        return DCLI_FAIL(DCL_ERR_INVALID, "two arguments have the name %s; expected a name for each", a->name);
+    dcl_status status = check_apart(a, b);
+    if (status == DCL_OK)
+        return DCL_OK;
+    char sentence[DCLI_ERROR_BYTES];
+    snprintf(sentence, sizeof sentence, "%s", dcli_error_sentence());
+    return dcli_loops_fail_at(text, b->name, status, "alias", sentence);
+}
+
 static dcl_status check_args(const dcl_call *call, dcli_loops_name names[])
 {
     dcl_status status = dcli_nest_args_check(call->cluster, call->text, call->arg_count, call->args);
@@ -127,7 +138,7 @@ static dcl_status check_args(const dcl_call *call, dcli_loops_name names[])
     for (int k = 0; k < call->arg_count && status == DCL_OK; k++) {
         status = describe(&call->args[k], &names[k]);
         for (int other = 0; other < k && status == DCL_OK; other++)
-            status = check_pair(&call->args[other], &call->args[k]);
+            status = check_pair(call->text, &call->args[other], &call->args[k]);
     }
     return status;
 }

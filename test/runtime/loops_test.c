@@ -30,7 +30,8 @@ Test(loops, wrong_arguments_are_refused)
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT(y), DCL_IN_AS("y", x)), DCL_ERR_INVALID,
                  "two arguments have the name y");
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT_AS("y", x), DCL_IN(x)), DCL_ERR_INVALID,
-                 "y and x are the same array");
+                 "dcl_loops: nest:1:32: error: y and x are the same array, or views of one, which is written [alias]\n"
+                 "    " COPY "\n                                   ^\n  note: expected one argument for it");
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT_AS("y", view), DCL_IN(x)), DCL_ERR_INVALID,
                  "y and x are the same array");
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_OUT_AS("y", some), DCL_IN(x)), DCL_ERR_UNSUPPORTED, "y stores only some");
@@ -292,7 +293,7 @@ Test(loops, wrong_memory_is_refused)
                            DCL_VALUE(n)),
                  DCL_ERR_INVALID, "rank is 9");
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT_AS("y", x + 3, 5), DCL_HOST_IN(x, n), DCL_VALUE(n)),
-                 DCL_ERR_INVALID, "y and x overlap in memory");
+                 DCL_ERR_INVALID, "error: y and x overlap in memory, and one of them is written [alias]");
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_IN(y, n), DCL_HOST_IN(x, n), DCL_VALUE(n)), DCL_ERR_INVALID,
                  "no argument is an output");
     TEST_REFUSED(dcl_loops(cluster, COPY, DCL_HOST_OUT(y, 7), DCL_HOST_IN(x, n), DCL_VALUE(n)), DCL_ERR_BODY,
