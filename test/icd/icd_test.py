@@ -81,7 +81,9 @@ def kill_at_work(program_path, mode, variables, place, folder):
             raise Failed(program.said())
     finally:
         program.kill()
-    if "was killed by signal 9" not in program.errors():
+    # The driver waits 600 ms for a worker to say how the process ended; one on a busy machine may say it later.
+    late = len(place.offers) > 0 and "the connection has ended" in program.errors()
+    if "was killed by signal 9" not in program.errors() and not late:
         raise Failed(f"the loss is not explained: {program.errors()}")
     return program, line, rest, seconds
 
