@@ -106,7 +106,8 @@ cl_int CL_API_CALL icd_clGetDeviceIDs(cl_platform_id handle, cl_device_type type
     return found > 0 ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
-/* Extensions of the device that the driver passes on: those of the language, which need nothing of the driver. */
+/* Extensions of the device that the driver passes on: those of the language, which need nothing of the driver, and one that adds numbers
+ * to what a device tells of itself, by which programs choose their kernels (CLBlast). */
 static const char *const passed[] = {"cl_khr_byte_addressable_store",
                                      "cl_khr_global_int32_base_atomics",
                                      "cl_khr_global_int32_extended_atomics",
@@ -120,7 +121,8 @@ static const char *const passed[] = {"cl_khr_byte_addressable_store",
                                      "cl_khr_subgroup_shuffle",
                                      "cl_khr_integer_dot_product",
                                      "cl_khr_expect_assume",
-                                     "cl_khr_extended_bit_ops"};
+                                     "cl_khr_extended_bit_ops",
+                                     "cl_nv_device_attribute_query"};
 enum { PASSED = sizeof passed / sizeof passed[0], MOST_EXTENSIONS_TEXT = PASSED * 40 };
 
 static bool lists(const char *list, const char *name)
@@ -255,9 +257,8 @@ static bool answer_own(const icd_device *device, cl_device_info what, size_t siz
     case CL_DEVICE_AVAILABLE:
         *result = ICD_ANSWER(cl_bool, !device->lost);
         return true;
-    case CL_DEVICE_TYPE:
-        *result = ICD_ANSWER(cl_device_type, (icd_device_number(device, what) & ~(cl_ulong)CL_DEVICE_TYPE_DEFAULT) |
-                                                 (device == icd.device[0] ? CL_DEVICE_TYPE_DEFAULT : 0));
+    case CL_DEVICE_TYPE: /* without the bit for the platform's default device: programs compare it with one type */
+        *result = ICD_ANSWER(cl_device_type, icd_device_number(device, what) & ~(cl_ulong)CL_DEVICE_TYPE_DEFAULT);
         return true;
     case CL_DEVICE_EXTENSIONS:
     case CL_DEVICE_EXTENSIONS_WITH_VERSION:

@@ -91,19 +91,22 @@ dcl_status dcli_facts_end(dcli_facts *facts, cl_int status)
 /* Send all properties that the device has. The driver chooses which of them it shows. */
 static dcl_status describe(dcli_remote *remote, int64_t number)
 {
-    enum { FIRST = 0x1000, LAST = 0x107f, MOST = 8 * DCLI_MOST_FACT_WORDS };
+    enum { MOST = 8 * DCLI_MOST_FACT_WORDS };
+    /* those of the specification, and of cl_nv_device_attribute_query */
+    static const cl_device_info first[] = {0x1000, 0x4000}, last[] = {0x107f, 0x4006};
     void *bytes = dcli_malloc(MOST);
     if (bytes == NULL)
         return DCL_ERR_NOMEM;
     dcli_facts_begin(remote, number);
-    for (cl_device_info what = FIRST; what <= LAST; what++) {
-        size_t length = 0;
-        if (what == CL_DEVICE_PLATFORM || what == CL_DEVICE_PARENT_DEVICE)
-            continue; /* handles of this process */
-        if (clGetDeviceInfo(remote->device, what, 0, NULL, &length) == CL_SUCCESS && length <= MOST &&
-            clGetDeviceInfo(remote->device, what, length, bytes, NULL) == CL_SUCCESS)
-            dcli_fact_bytes(&remote->facts, what, bytes, length);
-    }
+    for (int range = 0; range < 2; range++)
+        for (cl_device_info what = first[range]; what <= last[range]; what++) {
+            size_t length = 0;
+            if (what == CL_DEVICE_PLATFORM || what == CL_DEVICE_PARENT_DEVICE)
+                continue; /* handles of this process */
+            if (clGetDeviceInfo(remote->device, what, 0, NULL, &length) == CL_SUCCESS && length <= MOST &&
+                clGetDeviceInfo(remote->device, what, length, bytes, NULL) == CL_SUCCESS)
+                dcli_fact_bytes(&remote->facts, what, bytes, length);
+        }
     dcli_free(bytes);
     return dcli_facts_end(&remote->facts, CL_SUCCESS);
 }
