@@ -110,6 +110,63 @@ dcl_status dcli_guards_find(dcli_body *body)
     return status;
 }
 
+/* ---- convex guards ------------------------------------------------------------------------------------------------- */
+
+static bool has_one_of(const dcli_tokens *tokens, int first, int end, const char *words)
+{
+    for (int t = first; t < end; t++)
+        if (dcli_token_in(tokens, t, words))
+            return true;
+    return false;
+}
+
+/* Whether the value in the parentheses that begin at token t of a guard is a condition that nothing is computed from. */
+static bool stands_alone(const dcli_tokens *tokens, const dcli_guard *guard, int t)
+{
+    int close = tokens->token[t].partner;
+    return !has_one_of(tokens, t, close, "< > <= >= == && ||") ||
+           ((t == guard->first || dcli_token_in(tokens, t - 1, "( && ||")) &&
+            (close == guard->end - 1 || dcli_token_in(tokens, close + 1, ") && ||")));
+}
+
+static bool is_unsigned(const dcli_body *body, int t)
+{
+    for (int p = 0; p < body->param_count; p++)
+        if (dcli_token_is(&body->inside->tokens, t, body->params[p].name))
+            return body->params[p].type == DCL_UINT32 || body->params[p].type == DCL_UINT64;
+    const dcli_token *token = &body->inside->tokens.token[t];
+    return token->kind == DCLI_TOKEN_NUMBER &&
+           (memchr(body->inside->tokens.text + token->start, 'u', (size_t)token->length) != NULL ||
+            memchr(body->inside->tokens.text + token->start, 'U', (size_t)token->length) != NULL);
+}
+
+static bool is_convex(const dcli_body *body, const dcli_guard *guard)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int comparisons = 0; /* since the last && or || */
+    for (int t = guard->first; t < guard->end; t++) {
+        if (dcli_token_in(tokens, t, guard->usual ? "|| ! != * / %" : "&& ! != == * / %") || is_unsigned(body, t) ||
+            (dcli_token_is(tokens, t, "(") && !stands_alone(tokens, guard, t)))
+            return false;
+        if (dcli_token_in(tokens, t, "< > <= >= ==") && ++comparisons > 1)
+            return false;
+        if (dcli_token_in(tokens, t, "&& ||")) {
+            if (comparisons == 0)
+                return false;
+            comparisons = 0;
+        }
+    }
+    return comparisons == 1;
+}
+
+bool dcli_guards_are_convex(const dcli_body *body)
+{
+    for (int g = 0; g < body->inside->guard_count; g++)
+        if (!is_convex(body, &body->inside->guard[g]))
+            return false;
+    return true;
+}
+
 /* ---- emitting ----------------------------------------------------------------------------------------------------- */
 
 /* Emit the tokens of a guard, in one line. */

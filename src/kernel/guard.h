@@ -17,5 +17,8 @@ void dcli_emit_guards(dcli_text *out, const dcli_body *body, bool usual);
 void dcli_emit_guards_end(dcli_text *out, const dcli_body *body);
 /** Emit an expression that is true if all guards have their usual values at the current indices. */
 void dcli_emit_guards_test(dcli_text *out, const dcli_body *body);
+/** Whether the indices at which all guards have their usual values are a convex set, so that this holds for all indices of a box if it
+ *  holds at its corners: comparisons of sums, joined by `&&`, or, where the usual value is false, by `||`. */
+bool dcli_guards_are_convex(const dcli_body *body);
 
 #endif

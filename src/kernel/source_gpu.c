@@ -1,5 +1,5 @@
-/* kernel/source_gpu.c - generates the program for a GPU: a work-item computes one or a few indices of a row, not a loop
- * over the whole row.
+/* kernel/source_gpu.c - generates the program for a GPU: a work-item computes one, a few, or a block of indices of a row, not a
+ * loop over the whole row.
  *
  * A launch runs one row, whose numbers are kernel arguments; or it runs many rows that differ only in their own numbers
  * (dcli_row_own()), for example the segments of a dealt map. In the latter case dimension 2 of the launch also runs
@@ -19,15 +19,19 @@
  * dimension 1, because the offsets then take registers, so that fewer work-groups run at a time; at 2330 with loops
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
  * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a read waits for
- * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3230
- * in groups of 32 x 8, and at 3600 there with 8 indices per work-item (32768 x 32768 float). */
+ * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3280
+ * in groups of 32 x 8 with 8 indices of a line, and at 3500 there with blocks of 4 x 4 indices, whose lines share what they read. */
+#include <inttypes.h>
+
 #include "base/check.h"
+#include "kernel/affine.h"
 #include "kernel/cl.h"
 #include "kernel/gpu_reduce.h"
 #include "kernel/guard.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
 #include "kernel/source_chain.h"
+#include "kernel/sweep.h"
 
 enum {
     SQUARE = DCLI_SQUARE,
@@ -35,9 +39,11 @@ enum {
                                         dimension 1 */
     GROUP = 256,                     /* number of work-items of a work-group */
     NEAR_WIDE = 32,                  /* those along dimension 0, if neighbouring rows share elements */
+    BLOCK_LINES = 4,                 /* of the block of a work-item, if neighbouring rows share elements */
+    FEW_LINES = 2,                   /* the same if there are further axes, along which neighbours are read, too */
+    BLOCK_BYTES = 16,                /* of these lines: more elements take too many registers */
     WARP = 32,                       /* work-items that the hardware executes together */
     EACH = 4,                        /* indices of a long row that one work-item computes */
-    NEAR_EACH = 8,                   /* those if neighbouring rows share elements */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
     MOST_GROUPS_0 = 1 << 27,         /* most groups along dimension 0: with 256 work-items each more than memory has
                                         elements */
@@ -45,17 +51,17 @@ enum {
     MOST_DEEP = 64  /* most work-items of a group along dimension 2 */
 };
 
-/* Open what dimension 2 runs over: all axes but the innermost and u, and if `in_parts` the parts of u: if dimension 1 has
- * fewer work-items than axis u has indices, the axis is divided into parts of dcl_span indices, and the work-item is in
- * part dcl_part. A launch has work-items for all parts, so parts alone need no loop. Other axes need one, and squares have
- * one, too: a loop makes a stencil 10 % slower but squares 25 % faster. A block is open afterwards. */
-static void open_outer(dcli_nest *nest, int u, bool in_parts)
+/* Open what dimension 2 runs over: all axes but the innermost and u, and the parts of u: if dimension 1 does not cover axis u, the axis
+ * is divided into parts of dcl_span indices, and the work-item is in part dcl_part. A launch has work-items for all parts, so
+ * parts alone need no loop. Other axes need one, and squares have one, too: a loop makes a stencil 10 % slower but squares 25 % faster. A block is open afterwards.
+ * @param part  an expression: the indices of a part; NULL: the axis is in one part. */
+static void open_outer(dcli_nest *nest, int u, const char *part)
 {
-    if (in_parts)
+    if (part != NULL)
         dcli_text_put(nest->out,
-                      "    const long dcl_span = get_global_size(1);\n"
+                      "    const long dcl_span = %s;\n"
                       "    const long dcl_parts = dcl_n%d <= dcl_span ? 1 : (dcl_n%d + dcl_span - 1) / dcl_span;\n",
-                      u, u);
+                      part, u, u);
     else
         dcli_text_put(nest->out, "    const long dcl_span = 0, dcl_parts = 1;\n");
     dcli_text_put(nest->out, "    const long dcl_outer = dcl_parts");
@@ -65,7 +71,7 @@ static void open_outer(dcli_nest *nest, int u, bool in_parts)
             dcli_text_put(nest->out, " * dcl_n%d", m);
             last = m;
         }
-    dcli_text_put(nest->out, nest->innermost > 1 || !in_parts
+    dcli_text_put(nest->out, nest->innermost > 1 || part == NULL
                                  ? ";\n    for (long dcl_z = dcl_begin; dcl_z < dcl_outer; dcl_z += dcl_turn) {\n"
                                  : ";\n    const long dcl_z = dcl_begin;\n    if (dcl_z < dcl_outer) {\n");
     dcli_text_put(nest->out,
@@ -130,39 +136,36 @@ static bool shares_rows(const dcli_body *body)
  * elements are read by several groups. */
 static int wide_of(const dcli_body *body) { return shares_rows(body) ? NEAR_WIDE : GROUP; }
 
-/* How many indices of a long row a work-item computes. */
-static int each_of(const dcli_body *body) { return shares_rows(body) ? NEAR_EACH : EACH; }
-
-/* Emit the body for `steps` indices at a distance of `wide`, in a loop of constant length: the compiler issues the reads of
+/* Emit the body for `steps` indices at a distance of GROUP, in a loop of constant length: the compiler issues the reads of
  * all steps at once. */
-static void emit_steps(dcli_nest *nest, int steps, int wide, bool usual)
+static void emit_steps(dcli_nest *nest, int steps, bool usual)
 {
     int v = nest->innermost;
     dcli_text_put(nest->out,
                   "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
                   "    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
-                  steps, v, wide);
+                  steps, v, GROUP);
     dcli_nest_index(nest, v);
     (usual ? dcli_emit_usual_text : dcli_emit_text)(nest->out, nest->body);
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit, for a body with guards, whether a work-item has each_of() indices at which all guards have their usual values: dcl_usual. */
-static void emit_usual_test(dcli_nest *nest, int wide)
+/* Emit, for a body with guards, whether a work-item has EACH indices at which all guards have their usual values: dcl_usual. */
+static void emit_usual_test(dcli_nest *nest)
 {
-    int v = nest->innermost, each = each_of(nest->body);
+    int v = nest->innermost;
     dcli_text_put(nest->out,
                   "    bool dcl_usual = dcl_g == %d && dcl_q + %d < dcl_n%d;\n#pragma unroll\n"
                   "    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n    const long dcl_t%d = dcl_q + dcl_k * %d;\n",
-                  each * wide, (each - 1) * wide, v, each, v, wide);
+                  EACH * GROUP, (EACH - 1) * GROUP, v, EACH, v, GROUP);
     dcli_nest_index(nest, v);
     dcli_text_put(nest->out, "    dcl_usual = dcl_usual && ");
     dcli_emit_guards_test(nest->out, nest->body);
     dcli_text_put(nest->out, ";\n    }\n    if (dcl_usual) {\n");
 }
 
-/* Emit the code for each_of() indices per work-item, or for one if the launch has enough work-items. A work-item that
- * has each_of() indices, in a group of the usual width, takes a loop of constant length without conditions. If the body
+/* Emit the code for EACH indices per work-item, or for one if the launch has enough work-items. A work-item that
+ * has EACH indices, in a group of the usual width, takes a loop of constant length without conditions. If the body
  * has guards, it takes that loop only if the guards have their usual values at its indices: a read under a condition
  * is not issued before the condition is known. Work-items at the end of a row, which have up to EACH indices, take a
  * shorter loop of this kind if there are no guards; an H200 is 0.5 % faster with these loops, even where no work-item
@@ -170,25 +173,23 @@ static void emit_usual_test(dcli_nest *nest, int wide)
  * registers are those of the whole kernel. */
 static void emit_indices(dcli_nest *nest)
 {
-    int v = nest->innermost, wide = wide_of(nest->body), each = each_of(nest->body);
+    int v = nest->innermost;
     dcli_text_put(
         nest->out,
         "    const long dcl_w = get_local_size(0), dcl_g = dcl_n%d <= get_global_size(0) ? dcl_w : dcl_w * %d;\n"
         "    const long dcl_o = get_group_id(0) * dcl_g, dcl_q = dcl_o + get_local_id(0);\n"
         "    const long dcl_end = dcl_min(dcl_n%d, dcl_o + dcl_g);\n",
-        v, each, v);
+        v, EACH, v);
     bool unrolled = nest->variant == DCLI_VARIANT_UNIT, guarded = nest->body->inside->guard_count > 0;
     if (unrolled && guarded) {
-        emit_usual_test(nest, wide);
-        emit_steps(nest, each, wide, true);
+        emit_usual_test(nest);
+        emit_steps(nest, EACH, true);
         dcli_text_put(nest->out, "    } else ");
     }
-    for (int steps = each; unrolled && !guarded && steps > 1; steps = steps > EACH ? EACH : steps - 1) {
-        dcli_text_put(nest->out, "    if (dcl_g == %d && dcl_q + %d < dcl_n%d", each * wide, (steps - 1) * wide, v);
-        if (steps < each && each > EACH) /* the last loop is for numbers of steps between EACH and each_of() */
-            dcli_text_put(nest->out, " && dcl_q + %d >= dcl_n%d", EACH * wide, v);
-        dcli_text_put(nest->out, ") {\n");
-        emit_steps(nest, steps, wide, false);
+    for (int steps = EACH; unrolled && !guarded && steps > 1; steps--) {
+        dcli_text_put(nest->out, "    if (dcl_g == %d && dcl_q + %d < dcl_n%d) {\n", EACH * GROUP, (steps - 1) * GROUP,
+                      v);
+        emit_steps(nest, steps, false);
         dcli_text_put(nest->out, "    } else ");
     }
     if (unrolled)
@@ -213,12 +214,12 @@ static void emit_conditional(dcli_nest *nest)
 }
 
 /* Emit a kernel without squares. A work-group covers as many indices of the innermost axis as it is wide, one per
- * work-item; or each_of() times as many, and each work-item computes indices at the distance of that width. */
+ * work-item; or EACH times as many, and each work-item computes indices at the distance of that width. */
 static void emit_plain(dcli_nest *nest)
 {
     int v = nest->innermost, u = v - 1;
     if (v > 0) {
-        open_outer(nest, u, true);
+        open_outer(nest, u, "get_global_size(1)");
         dcli_text_put(nest->out, "    const long dcl_t%d = dcl_part * dcl_span + get_global_id(1);\n", u);
         dcli_text_put(nest->out, "    if (dcl_t%d < dcl_n%d) {\n", u, u);
         dcli_nest_index(nest, u);
@@ -238,6 +239,225 @@ static void emit_plain(dcli_nest *nest)
     }
     dcli_text_put(nest->out, narrowed ? "    }\n" : "");
     dcli_text_put(nest->out, v > 0 ? "    }\n    }\n" : "");
+}
+
+/* What a work-item computes in a large launch: neighbouring lines, each of so many elements at a distance of `wide`. No lines: it computes
+ * no block. */
+struct block {
+    int lines, columns, wide;
+    bool swept; /* a sweep: kernel/sweep.h */
+};
+
+static struct block block_of(const dcli_body *body, dcli_variant variant)
+{
+    if (variant != DCLI_VARIANT_UNIT && variant != DCLI_VARIANT_ONE)
+        return (struct block){0};
+    if (dcli_sweeps_on_gpus(body))
+        return (struct block){DCLI_GPU_LINES, DCLI_GPU_COLUMNS, NEAR_WIDE, true};
+    if (!shares_rows(body) || is_single(body) || body->slanted ||
+        (body->inside->has_condition && body->inside->guard_count == 0))
+        return (struct block){0};
+    int widest = 4;
+    for (int a = 0; a < body->access_count; a++)
+        widest = dcli_max(widest, (int)dcl_type_bytes(body->params[body->access[a].param].type));
+    return (struct block){body->space_rank > 2 ? FEW_LINES : BLOCK_LINES, BLOCK_BYTES / widest, NEAR_WIDE, false};
+}
+
+/* The term of an index, if a subscript consists of a literal 1 or -1 times this index and a constant, and no other subscript of the access
+ * contains it; NULL otherwise. */
+static const dcli_term *lone_index(const dcli_body *body, int a, int d)
+{
+    const dcli_term *found = NULL;
+    const dcli_affine *sum = dcli_inside_subscript(body, a, d);
+    for (int t = 0; t < sum->count; t++) {
+        const dcli_term *term = &sum->term[t];
+        if (term->index < 0)
+            continue;
+        if (found != NULL || term->index >= DCL_MAX_RANK || term->scalars > 0 ||
+            (term->factor != 1 && term->factor != -1))
+            return NULL;
+        found = term;
+    }
+    for (int x = 0; x < body->params[body->access[a].param].rank && found != NULL; x++)
+        if (x != d && dcli_affine_uses(dcli_inside_subscript(body, a, x), found->index))
+            return NULL;
+    return found;
+}
+
+/* Two reads of an array of which one follows the other at a constant distance. */
+struct follower {
+    int leader;                     /* an access before; -1: there is none */
+    int64_t distance[DCL_MAX_RANK]; /* in steps of the leader along each loop axis */
+};
+
+static bool follows(const dcli_body *body, int a, int b, struct follower *out)
+{
+    const dcli_body_access *x = &body->access[a], *y = &body->access[b];
+    *out = (struct follower){.leader = a};
+    if (x->param != y->param || x->written || y->written || x->reach != DCLI_REACH_AFFINE || y->reach != x->reach ||
+        body->inside->access_inner_count[a] > 0 || body->inside->access_inner_count[b] > 0)
+        return false;
+    for (int d = 0; d < body->params[x->param].rank; d++) {
+        dcli_affine apart = *dcli_inside_subscript(body, b, d);
+        if (apart.boundary != 0 || dcli_inside_subscript(body, a, d)->boundary != 0 ||
+            !dcli_affine_add(&apart, dcli_inside_subscript(body, a, d), -1) || apart.count > 1 ||
+            (apart.count == 1 && (apart.term[0].index >= 0 || apart.term[0].scalars > 0)))
+            return false;
+        const dcli_term *index = lone_index(body, a, d);
+        if (apart.count == 0)
+            continue;
+        if (index == NULL || body->inside->axis_of_index[index->index] < 0)
+            return false;
+        out->distance[body->inside->axis_of_index[index->index]] = apart.term[0].factor * index->factor;
+    }
+    return true;
+}
+
+static struct follower follower_of(const dcli_body *body, int b)
+{
+    struct follower found;
+    for (int a = 0; a < b; a++)
+        if (follows(body, a, b, &found))
+            return found;
+    return (struct follower){.leader = -1};
+}
+
+/* Whether the step of an access along an axis is 1 in kernels that compute blocks. */
+static bool has_unit(const dcli_body *body, int a, int m)
+{
+    return m == body->space_rank - 1 && body->access[a].unit_axis == m;
+}
+
+/* Write the distance of a follower from its leader, in elements of memory. */
+static void put_distance(dcli_text *out, const dcli_body *body, const struct follower *follower)
+{
+    for (int m = 0; m < body->space_rank; m++)
+        if (follower->distance[m] != 0 && has_unit(body, follower->leader, m))
+            dcli_text_put(out, " + %" PRId64, follower->distance[m]);
+        else if (follower->distance[m] != 0)
+            dcli_text_put(out, " + %" PRId64 " * dcl_s%d_%d", follower->distance[m], follower->leader, m);
+}
+
+/* Emit ` && CONDITION`: all followers are where their leaders say. They are not if the row reads them from other memory. */
+static void put_followers_test(const dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    for (int b = 0; b < body->access_count; b++) {
+        struct follower follower = follower_of(body, b);
+        int a = follower.leader;
+        if (a < 0)
+            continue;
+        dcli_text_put(nest->out, "\n        && dcl_p%d == dcl_p%d && dcl_x%d_%d == dcl_x%d_%d", b, a, b, nest->level[b],
+                      a, nest->level[a]);
+        put_distance(nest->out, body, &follower);
+        for (int m = 0; m < body->space_rank; m++)
+            if (dcli_inside_depends(body, a, m) && !has_unit(body, a, m))
+                dcli_text_put(nest->out, " && dcl_s%d_%d == dcl_s%d_%d", b, m, a, m);
+    }
+}
+
+/* Emit the elements of a block. Those of followers are written as those of their leaders: so compilers see which of them two lines
+ * share. */
+static void emit_block_elements(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    emit_elements(nest, false);
+    for (int b = 0; b < body->access_count; b++) {
+        struct follower follower = follower_of(body, b);
+        char offset[96];
+        if (follower.leader < 0)
+            continue;
+        dcli_nest_offset(nest, follower.leader, nest->innermost, offset, sizeof offset);
+        dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_p%d[%s", b, b, follower.leader, offset);
+        put_distance(nest->out, body, &follower);
+        dcli_text_put(nest->out, "]\n");
+    }
+}
+
+/* Open the loops over a block's elements, which compilers unroll: they issue the reads of all of them at once.
+ * @param corners  only over those at the corners */
+static void open_block(dcli_nest *nest, const struct block *block, bool corners)
+{
+    int v = nest->innermost, u = v - 1, across = corners ? dcli_max(block->columns - 1, 1) : 1;
+    int down = corners ? dcli_max(block->lines - 1, 1) : 1;
+    dcli_text_put(
+        nest->out,
+        "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k += %d) {\n"
+        "    const long dcl_t%d = dcl_v + dcl_k * %d;\n"
+        "#pragma unroll\n    for (int dcl_l = 0; dcl_l < %d; dcl_l += %d) {\n    const long dcl_t%d = dcl_u + dcl_l;\n",
+        block->columns, across, v, block->wide, block->lines, down, u);
+    dcli_nest_index(nest, v);
+    dcli_nest_index(nest, u);
+}
+
+/* Emit the statements of a block at whose elements all guards have their usual values. */
+static void emit_block(const dcli_nest *nest, const struct block *block)
+{
+    dcli_nest line = *nest;
+    open_block(&line, block, false);
+    dcli_nest_advance(&line, line.innermost - 1);
+    emit_block_elements(&line);
+    dcli_emit_usual_text(line.out, line.body);
+    dcli_emit_elements_end(line.out, line.body);
+    dcli_text_put(line.out, "    }\n    }\n");
+}
+
+/* Emit `dcl_whole`: whether a work-item computes a block as one. A read under a condition is not issued before the condition is known;
+ * so the guards are tested for all elements first. */
+static void emit_whole_test(dcli_nest *nest, const struct block *block)
+{
+    int v = nest->innermost, u = v - 1;
+    dcli_text_put(nest->out, "    bool dcl_whole = dcl_large && dcl_u + %d <= dcl_n%d && dcl_v + %d < dcl_n%d",
+                  block->lines, u, (block->columns - 1) * block->wide, v);
+    if (!block->swept)
+        put_followers_test(nest);
+    dcli_text_put(nest->out, ";\n");
+    if (nest->body->inside->guard_count == 0)
+        return;
+    open_block(nest, block, dcli_guards_are_convex(nest->body));
+    dcli_text_put(nest->out, "    dcl_whole = dcl_whole && ");
+    dcli_emit_guards_test(nest->out, nest->body);
+    dcli_text_put(nest->out, ";\n    }\n    }\n");
+}
+
+/* Emit a kernel in which a work-item computes a block, if the launch is large enough for that; otherwise one element. Blocks at the end of an
+ * axis, or at which not all guards have their usual values, are computed element by element: not unrolled, because the registers would be those
+ * of the whole kernel. */
+static void emit_blocks(dcli_nest *nest, const struct block *block)
+{
+    dcli_text *out = nest->out;
+    int v = nest->innermost, u = v - 1;
+    dcli_text_put(out,
+                  "    const bool dcl_large = dcl_n%d > get_global_size(0);\n"
+                  "    const long dcl_lines = dcl_large ? %d : 1, dcl_columns = dcl_large ? %d : 1;\n",
+                  v, block->lines, block->columns);
+    open_outer(nest, u, "get_global_size(1) * dcl_lines");
+    dcli_text_put(out, "    const long dcl_u = dcl_part * dcl_span + get_global_id(1) * dcl_lines;\n"
+                       "    const long dcl_v = get_group_id(0) * get_local_size(0) * dcl_columns + get_local_id(0);\n");
+    emit_whole_test(nest, block);
+    dcli_text_put(out, "    if (dcl_whole) {\n");
+    if (block->swept) {
+        dcli_nest line = *nest;
+        dcli_text_put(out, "    const long dcl_t%d = dcl_u;\n", u);
+        dcli_nest_advance(&line, u);
+        dcli_emit_gpu_sweep(&line, block->wide);
+    } else {
+        emit_block(nest, block);
+    }
+    dcli_text_put(out,
+                  "    } else {\n#pragma unroll 1\n"
+                  "    for (long dcl_t%d = dcl_u; dcl_t%d < dcl_min(dcl_n%d, dcl_u + dcl_lines); dcl_t%d++) {\n",
+                  u, u, u, u);
+    dcli_nest_index(nest, u);
+    dcli_nest_advance(nest, u);
+    emit_elements(nest, false);
+    dcli_text_put(out,
+                  "#pragma unroll 1\n    for (long dcl_t%d = dcl_v, dcl_k = 0; dcl_k < dcl_columns && dcl_t%d < "
+                  "dcl_n%d; dcl_k++, dcl_t%d += get_local_size(0)) {\n",
+                  v, v, v, v);
+    dcli_nest_index(nest, v);
+    dcli_emit_statements(out, nest->body);
+    dcli_text_put(out, "    }\n    }\n    }\n    }\n");
 }
 
 /* Open the loop over the rows of a square that a work-item handles; it has a constant number of steps. */
@@ -287,7 +507,7 @@ static void emit_squares(dcli_nest *nest, int u)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "    __local %s dcl_b%d[%d][%d];\n",
                           dcli_kernel_type(body->params[body->access[a].param].type), a, SQUARE, SQUARE + 1);
-    open_outer(nest, u, false);
+    open_outer(nest, u, NULL);
     dcli_text_put(nest->out,
                   "    const long dcl_u = get_group_id(1) * %d;\n"
                   "    const long dcl_v = get_group_id(0) * %d;\n",
@@ -362,6 +582,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     bool one = variant == DCLI_VARIANT_ONE;
     dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, one ? DCLI_VARIANT_UNIT : variant);
     int u = square_axis(body, nest.variant);
+    struct block block = block_of(body, variant);
     if (u >= 0)
         dcli_text_put(out, "__attribute__((reqd_work_group_size(%d, %d, 1)))\n", SQUARE, SQUARE_ROWS);
     dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
@@ -373,6 +594,8 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_nest_row(&nest);
     if (u >= 0)
         emit_squares(&nest, u);
+    else if (block.lines > 0)
+        emit_blocks(&nest, &block);
     else
         emit_plain(&nest);
     dcli_text_put(out, "}\n");
@@ -404,25 +627,44 @@ static int64_t outer_groups(const dcli_body *body, const int64_t count[], int se
     return outer;
 }
 
-/* How many indices a work-item computes: each_of(); but one if the body has a loop, or if the launch is small, so that it uses
- * as many work-items as possible. */
-static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_t rows)
+/* Whether a launch has so many indices that a work-item computes several of them. */
+static bool is_large(const dcli_body *body, const int64_t count[], int64_t rows)
 {
     int64_t indices = rows;
     for (int m = 0; m < body->space_rank && indices < MANY; m++)
         indices = dcli_min(indices, MANY) * dcli_min(dcli_max(count[m], 1), MANY);
-    return is_single(body) || indices < MANY ? 1 : each_of(body);
+    return indices >= MANY;
+}
+
+/* How many indices of the innermost axis a work-item computes: EACH; but one if the body has a loop, or if the launch is small. */
+static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_t rows)
+{
+    return !is_single(body) && is_large(body, count, rows) ? EACH : 1;
+}
+
+/* Whether work-items of a launch compute blocks. They see it from its size along dimension 0, which is less than the axis then. */
+static bool computes_blocks(const dcli_body *body, const struct block *block, const int64_t count[], int64_t rows)
+{
+    int v = body->space_rank - 1;
+    return block->lines > 0 && is_large(body, count, rows) &&
+           groups_for(count[v], block->wide * block->columns) * block->wide < count[v];
 }
 
 /* The size of a launch of one row. @param rows  rows of this shape in all: if there are few indices in them, each
- * work-item gets one. */
-static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows)
+ * work-item gets one. @param block  what it computes otherwise, if it has lines. */
+static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows,
+                                    const struct block *block)
 {
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
     int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices that a group covers along
                                                                                   dimensions 0 and 1 */
-    if (square < 0) {
-        int64_t each = indices_each(body, count, rows);
+    if (square < 0 && computes_blocks(body, block, count, rows)) {
+        wide = block->wide;
+        high = GROUP / wide;
+        across = wide * block->columns;
+        down = high * block->lines;
+    } else if (square < 0) {
+        int64_t each = block->lines > 0 ? 1 : indices_each(body, count, rows);
         for (wide = wide_of(body); v > 0 && wide > 1 && wide / 2 * (wide > WARP ? each : 1) >= count[v];)
             wide /= 2; /* as wide as the rows are long, but whole warps if possible */
         high = v > 0 ? GROUP / wide : 1;
@@ -461,7 +703,8 @@ dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant varia
     if (body->result_count > 0)
         return (body->along ? dcli_along_launch_size : dcli_reducing_launch_size)(body, count, rows, in_table);
     int square = square_axis(body, variant);
-    dcli_launch_size size = size_of_row(body, square, count, rows);
+    struct block block = block_of(body, variant);
+    dcli_launch_size size = size_of_row(body, square, count, rows, &block);
     if (!in_table)
         return size;
     if (square < 0)

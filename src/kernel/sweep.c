@@ -26,6 +26,7 @@ enum {
     MOST_COPIES = 64,   /* of a statement in unrolled loops */
     STACKED_STEPS = 4,  /* steps of a loop at once, of several lines: their factors stay in registers */
     SINGLE_STEPS = 8,   /* of one line */
+    GPU_STEPS = 1,      /* on GPUs: what more steps read takes too many registers */
     AT_ENDS = 16,       /* elements at once that run steps which not all elements of a strip have in common */
     STACKED_BYTES = 64, /* of vectors, where several lines share what they read */
     SINGLE_BYTES = 32   /* of two vectors at once */
@@ -49,10 +50,12 @@ struct sweep {
     } variable[MOST_VARIABLES];
     bool has_loop;  /* there is a long loop */
     bool is_uneven; /* a limit or condition names the innermost index */
+    bool has_test;  /* there is a limit or condition */
     /* of the text that is being generated: */
     dcli_nest *nest, unit; /* nest: of the kernel; unit: the same, with steps 1 where dcl_unit has them */
     int lines;
-    int depths; /* numbers that have been given out */
+    int distance; /* on GPUs: between elements of a line; 0 on CPUs */
+    int depths;   /* numbers that have been given out */
     int tests;
     struct test test[MOST_TESTS];
 };
@@ -280,6 +283,7 @@ static bool read_loop(struct sweep *s, int q)
         if (s->tests == MOST_TESTS || !is_signed(s->body, q) ||
             !is_pure(s, at + 4, s->tokens->token[at + 1].partner, true))
             return false;
+    s->has_test |= s->tests > tests;
     s->has_loop = true;
     bool fine = read_statements(s, at, end);
     s->tests = tests;
@@ -306,6 +310,7 @@ static bool read_statements(struct sweep *s, int t, int end)
                    s->tokens->token[close + 1].partner == next - 1 && is_pure(s, t + 2, close, false) &&
                    read_statements(s, close + 2, next - 1);
             s->tests--;
+            s->has_test = true;
         } else
             fine = false;
         if (!fine)
@@ -356,6 +361,23 @@ bool dcli_sweeps(const dcli_body *body)
 {
     struct sweep s;
     return find(body, &s);
+}
+
+/* Whether lines or columns of a sweep share what an access reads in a loop. */
+static bool is_shared(const dcli_body *body, int a)
+{
+    int v = body->space_rank - 1;
+    return body->inside->access_inner_count[a] > 0 && !body->access[a].written &&
+           (!dcli_inside_depends(body, a, v) || !dcli_inside_depends(body, a, v - 1));
+}
+
+bool dcli_sweeps_on_gpus(const dcli_body *body)
+{
+    struct sweep s;
+    bool shared = false;
+    for (int a = 0; a < body->access_count && body->space_rank > 1; a++)
+        shared |= is_shared(body, a);
+    return shared && body->inside->guard_count == 0 && find(body, &s) && !s.has_test;
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------------------------- */
@@ -434,10 +456,16 @@ static void put_range(const struct sweep *s, int first, int end)
 static void open_elements(const struct sweep *s, int d)
 {
     int v = s->nest->innermost;
-    dcli_text_put(
-        s->nest->out,
-        "    for (long dcl_k = dcl_a%d; dcl_k < dcl_b%d; dcl_k++) {\n    const long dcl_t%d = dcl_v + dcl_k;\n", d, d,
-        v);
+    if (s->distance > 0)
+        dcli_text_put(s->nest->out,
+                      "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
+                      "    const long dcl_t%d = dcl_v + dcl_k * %d;\n",
+                      DCLI_GPU_COLUMNS, v, s->distance);
+    else
+        dcli_text_put(
+            s->nest->out,
+            "    for (long dcl_k = dcl_a%d; dcl_k < dcl_b%d; dcl_k++) {\n    const long dcl_t%d = dcl_v + dcl_k;\n", d,
+            d, v);
     dcli_nest_index(s->nest, v);
 }
 
@@ -487,7 +515,7 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
 {
     dcli_text *out = s->nest->out;
     bool checked = tested && s->nest->variant != DCLI_VARIANT_UNIT;
-    if (!checked)
+    if (!checked && s->distance == 0)
         dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(%d)\n",
                       (s->lines > 1 ? STACKED_BYTES : SINGLE_BYTES) / widest_bytes(s->body), s->lines > 1 ? 1 : 2);
     open_elements(s, d);
@@ -650,7 +678,16 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
 static void put_steps(const struct sweep *s, int q, int t, int end, int d)
 {
     dcli_text *out = s->nest->out;
-    int steps = s->lines > 1 ? STACKED_STEPS : SINGLE_STEPS;
+    int steps = s->distance > 0 ? GPU_STEPS : s->lines > 1 ? STACKED_STEPS : SINGLE_STEPS;
+    if (s->distance > 0) {
+        dcli_text_put(out, "    long dcl_c%d = dcl_low;\n    for (; dcl_c%d + %d <= dcl_high; dcl_c%d += %d) {\n", q, q,
+                      steps - 1, q, steps);
+        put_plain(s, t, end, d, q, steps, false);
+        dcli_text_put(out, "    }\n#pragma unroll 1\n    for (; dcl_c%d <= dcl_high; dcl_c%d++) {\n", q, q);
+        put_plain(s, t, end, d, q, 1, false);
+        dcli_text_put(out, "    }\n");
+        return;
+    }
     dcli_text_put(out, "    const bool dcl_fast = dcl_all%d", d);
     if (s->nest->variant != DCLI_VARIANT_UNIT)
         put_safety(s, t, end, d, q);
@@ -778,34 +815,63 @@ static void put_statements(struct sweep *s, int t, int end, int d)
 
 /* ---- sweeps --------------------------------------------------------------------------------------------------------- */
 
-/* Emit the strips of `lines` lines from counter dcl_u of the axis before the innermost one on. */
-static void put_strips(struct sweep *s, int lines)
+/* Emit the indices of the lines along the axis before the innermost one, from counter dcl_u on. */
+static void put_line_indices(const struct sweep *s)
+{
+    int m = s->nest->innermost - 1;
+    for (int r = 0; r < s->lines && m >= 0; r++) {
+        const char *index = dcli_index_name(s->body->index_of_axis[m]);
+        dcli_text_put(s->nest->out, "    const long dcl_y%d_%s = dcl_i%d + (dcl_u + %d) * dcl_d%d;\n", r, index, m, r,
+                      m);
+    }
+}
+
+/* Emit the arrays that keep variables, and the statements for all elements of a sweep. */
+static void put_sweep(struct sweep *s, int elements)
 {
     dcli_text *out = s->nest->out;
-    int v = s->nest->innermost, m = v - 1, strip = DCLI_SWEEP_ELEMENTS;
-    s->lines = lines;
-    s->unit = *s->nest;
-    s->unit.variant = DCLI_VARIANT_UNIT;
-    for (int r = 0; r < lines && m >= 0; r++) {
-        const char *index = dcli_index_name(s->body->index_of_axis[m]);
-        dcli_text_put(out, "    const long dcl_y%d_%s = dcl_i%d + (dcl_u + %d) * dcl_d%d;\n", r, index, m, r, m);
-    }
-    dcli_text_put(out,
-                  "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
-                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n"
-                  "    const bool dcl_all0 = true;\n    dcl_widen(0);\n",
-                  v, v, strip);
-    for (int r = 0; r < lines; r++)
+    for (int r = 0; r < s->lines; r++)
         for (int k = 0; k < s->names; k++) {
             const dcli_token *name = &s->tokens->token[s->variable[k].name];
             dcli_text_put(out, "    ");
             put_token(s, s->variable[k].type);
-            dcli_text_put(out, " dcl_z%d_%.*s[%d] __attribute__((aligned(64)));\n", r, name->length,
-                          s->tokens->text + name->start, strip);
+            dcli_text_put(out, " dcl_z%d_%.*s[%d]%s;\n", r, name->length, s->tokens->text + name->start, elements,
+                          s->distance > 0 ? "" : " __attribute__((aligned(64)))");
         }
     s->depths = 1;
     put_statements(s, 0, (int)s->tokens->count, 0);
-    dcli_text_put(out, "    }\n");
+}
+
+/* Emit the strips of `lines` lines from counter dcl_u of the axis before the innermost one on. */
+static void put_strips(struct sweep *s, int lines)
+{
+    int v = s->nest->innermost;
+    s->lines = lines;
+    s->unit = *s->nest;
+    s->unit.variant = DCLI_VARIANT_UNIT;
+    put_line_indices(s);
+    dcli_text_put(s->nest->out,
+                  "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
+                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n"
+                  "    const bool dcl_all0 = true;\n    dcl_widen(0);\n",
+                  v, v, DCLI_SWEEP_ELEMENTS);
+    put_sweep(s, DCLI_SWEEP_ELEMENTS);
+    dcli_text_put(s->nest->out, "    }\n");
+}
+
+void dcli_emit_gpu_sweep(dcli_nest *nest, int distance)
+{
+    struct sweep s;
+    find(nest->body, &s);
+    s.nest = nest;
+    s.unit = *nest;
+    s.lines = DCLI_GPU_LINES;
+    s.distance = distance;
+    dcli_emit_inner_bounds(nest->out, nest->body);
+    put_line_indices(&s);
+    dcli_text_put(nest->out, "    const long dcl_a0 = 0, dcl_b0 = %d;\n    const bool dcl_all0 = true;\n",
+                  DCLI_GPU_COLUMNS);
+    put_sweep(&s, DCLI_GPU_COLUMNS);
 }
 
 void dcli_emit_sweeps(dcli_nest *nest)

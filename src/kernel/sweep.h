@@ -10,7 +10,12 @@
 
 #include "kernel/nest.h"
 
-enum { DCLI_SWEEP_LINES = 4, DCLI_SWEEP_ELEMENTS = 256 }; /* most lines, and elements of a line, of a sweep */
+enum {
+    DCLI_SWEEP_LINES = 4,      /* most lines of a sweep */
+    DCLI_SWEEP_ELEMENTS = 256, /* most elements of its lines, on CPUs */
+    DCLI_GPU_LINES = 8,        /* lines of a sweep on GPUs, where a work-item has one of its own, in registers */
+    DCLI_GPU_COLUMNS = 4       /* elements of these lines */
+};
 
 /** Whether dcl_unit and dcl_checked run a body in sweeps: it contains loops that are inner axes, count up by 1 and are not unrolled, perhaps
  *  in each other or in `if`s without `else`; their variables are in subscripts; all other statements are plain; no address is taken;
@@ -21,5 +26,13 @@ bool dcli_sweeps(const dcli_body *body);
 
 /** Emit the loops over all axes; after dcli_nest_row(). In dcl_checked, steps at which all reads stay inside are not checked. */
 void dcli_emit_sweeps(dcli_nest *nest);
+
+/** Whether kernels for GPUs compute a body in sweeps: they do on CPUs, without limits, conditions or guards, and lines or columns of a sweep
+ *  share elements that they read. */
+bool dcli_sweeps_on_gpus(const dcli_body *body);
+/** Emit the statements for a sweep of DCLI_GPU_LINES lines, the first one at counter dcl_u, times DCLI_GPU_COLUMNS elements, the first one
+ *  at counter dcl_v, at a distance of `distance`: what neighbouring work-items read at the same time is contiguous. Offsets are those
+ *  of line dcl_u. */
+void dcli_emit_gpu_sweep(dcli_nest *nest, int distance);
 
 #endif

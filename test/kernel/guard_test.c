@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "kernel/device.h"
+#include "kernel/guard.h"
 #include "kernel/spec.h"
 
 /* Whether the program of a body for GPUs contains words. */
@@ -40,6 +41,33 @@ Test(kernel_guard, leaves_other_conditions)
     cr_expect_not(has("C(i,j) = abs((int)i) > 2 ? A(i,j) : 0;", "dcl_g0"), "a call");
     cr_expect_not(has("C(i,j) = T(j > 0 ? j - 1 : 0);", "dcl_g0"), "in a subscript");
     cr_expect_not(has("for (int k = 0; k < 2; k++) C(i,j) = i > 0 ? A(i,j) : 0;", "dcl_g0"), "in a loop");
+}
+
+static bool is_convex(const char *text)
+{
+    dcli_body *body = NULL;
+    cr_assert_eq(test_parse("out C 2, in A 2, value n int64, value u uint32", text, &body), DCL_OK, "%s", dcl_error());
+    bool convex = dcli_guards_are_convex(body);
+    dcli_body_free(body);
+    return convex;
+}
+
+Test(kernel_guard, is_convex)
+{
+    cr_expect(is_convex("C(i,j) = i > 0 && j < n - 1 && i + j <= n ? A(i-1,j) : 0;"));
+    cr_expect(is_convex("C(i,j) = ((i > 0) && ((j - 1) < n)) ? A(i-1,j) : 0;"));
+    cr_expect(is_convex("C(i,j) = i < 1 || (j > n - 2) ? 0 : A(i-1,j);"), "usually false");
+    cr_expect_not(is_convex("C(i,j) = i == 0 || j == n - 1 ? 0 : A(i-1,j);"), "all but a line");
+    cr_expect_not(is_convex("C(i,j) = i != 5 && j > 0 ? A(i-1,j) : 0;"));
+    cr_expect_not(is_convex("C(i,j) = !(i > 0) && j > 0 ? A(i-1,j) : 0;"));
+    cr_expect_not(is_convex("C(i,j) = i * j < n ? A(i,j) : 0;"));
+    cr_expect_not(is_convex("C(i,j) = i % 2 < 1 ? A(i,j) : 0;"));
+    cr_expect_not(is_convex("C(i,j) = i && j > 0 ? A(i,j) : 0;"), "a number as a condition");
+    cr_expect_not(is_convex("C(i,j) = 0 < i < n ? A(i,j) : 0;"), "a comparison of a comparison");
+    cr_expect_not(is_convex("C(i,j) = (i > 0) + (j > 0) > 1 ? A(i,j) : 0;"), "a sum of comparisons");
+    cr_expect_not(is_convex("C(i,j) = (i > 0 && j > 0) < 1 ? A(i,j) : 0;"), "a comparison of a condition");
+    cr_expect_not(is_convex("C(i,j) = i - 1 < u ? A(i,j) : 0;"), "unsigned");
+    cr_expect_not(is_convex("C(i,j) = i > 5U ? A(i,j) : 0;"), "unsigned");
 }
 
 /* The right value of an element. */

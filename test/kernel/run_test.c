@@ -261,6 +261,93 @@ Test(kernel_device_run, guarded_stencil_on_a_gpu)
     stencil(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
 }
 
+/* Products large enough that work-items compute sweeps, with lines and columns beyond the last sweep; the loop has steps left over. */
+static void product(int64_t rows, int64_t columns, int64_t depth, const char *text)
+{
+    const int64_t zeros[2] = {0}, ones[2] = {1, 1};
+    double *a = malloc((size_t)(rows * depth) * sizeof *a), *b = malloc((size_t)(depth * columns) * sizeof *b);
+    double *c = malloc((size_t)(rows * columns) * sizeof *c);
+    for (int64_t k = 0; k < rows * depth; k++)
+        a[k] = 1.0 / (double)(k % 97 + 1);
+    for (int64_t k = 0; k < depth * columns; k++)
+        b[k] = 1.0 / (double)(k % 89 + 3);
+    test_arg args[] = {
+        {.name = "C", .access = DCL_ACCESS_INOUT, .type = DCL_DOUBLE, .rank = 2, .extent = {rows, columns}, .data = c},
+        {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_DOUBLE, .rank = 2, .extent = {rows, depth}, .data = a},
+        {.name = "B", .access = DCL_ACCESS_IN, .type = DCL_DOUBLE, .rank = 2, .extent = {depth, columns}, .data = b},
+        {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT64, .value = {.i = depth}},
+    };
+    struct run run = begin(text, "", DCLI_FORM_GPU, 4, args);
+    for (int k = 0; k < 2; k++) {
+        for (int64_t e = 0; e < rows * columns; e++)
+            c[e] = 0.1 * (double)(e % 11);
+        test_device_in_parts(device, k == 1);
+        test_program_run(run.program, run.body, DCLI_VARIANT_UNIT, 4, args, zeros, ones, (int64_t[]){rows, columns});
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < columns; j++) {
+                double s = 0.1 * (double)((i * columns + j) % 11);
+                for (int64_t n = 0; n < depth; n++)
+                    s += a[i * depth + n] * b[n * columns + j];
+                cr_assert_eq(c[i * columns + j], s, "launch %d: C(%" PRId64 ",%" PRId64 ") is %a instead of %a", k, i,
+                             j, c[i * columns + j], s);
+            }
+    }
+    end(&run);
+    free(a);
+    free(b);
+    free(c);
+}
+
+Test(kernel_device_run, products_in_sweeps_on_a_gpu)
+{
+    static const char text[] = "double s = C(i,j); for (long k = 0; k < n; k++) s += A(i,k) * B(k,j); C(i,j) = s;";
+    product(1101, 1003, 7, text);
+    product(4, 300000, 1, text);
+    product(40, 50, 6, text); /* small: an element per work-item */
+    product(1030, 1023, 4, "for (long k = 0; k < n; k++) C(i,j) += A(i,k) * B(k,j);");
+}
+
+/* Stencils large enough that work-items compute blocks; lines and columns beyond the last block, and borders where the guard differs. */
+static void large_stencil(dcli_variant variant, const char *text, int64_t border)
+{
+    enum { N = 1035, M = 1230 };
+    float *a = floats(N * M, 3), *c = calloc(N * M, sizeof *c);
+    test_arg args[] = {
+        {.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_FLOAT, .rank = 2, .extent = {N, M}, .data = c},
+        {.name = "A", .access = DCL_ACCESS_IN, .type = DCL_FLOAT, .rank = 2, .extent = {N, M}, .data = a},
+        {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .value = {.i = N}},
+        {.name = "m", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .value = {.i = M}},
+    };
+    struct run run = begin(text, "", DCLI_FORM_GPU, 4, args);
+    test_program_run(run.program, run.body, variant, 4, args, (int64_t[]){border, border}, (int64_t[]){1, 1},
+                     (int64_t[]){N - 2 * border, M - 2 * border});
+    for (int64_t i = border; i < N - border; i++)
+        for (int64_t j = border; j < M - border; j++) {
+            bool inside = i > 0 && j > 0 && i < N - 1 && j < M - 1;
+            const float *at = &a[i * M + j];
+            float expected = inside ? at[-M] + at[M] + at[-1] + at[1] : *at;
+            cr_assert_eq(c[i * M + j], expected, "variant %d at %" PRId64 ",%" PRId64, variant, i, j);
+        }
+    end(&run);
+    free(a);
+    free(c);
+}
+
+Test(kernel_device_run, large_stencils_on_a_gpu)
+{
+    static const char guarded[] = "C(i,j) = i > 0 && j > 0 && i < n - 1 && j < m - 1 ? "
+                                  "A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1) : A(i,j);";
+    static const char plain[] = "C(i,j) = A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);";
+    for (int parts = 0; parts < 2; parts++) {
+        test_device_in_parts(device, parts == 1);
+        large_stencil(DCLI_VARIANT_UNIT, guarded, 1);
+        large_stencil(DCLI_VARIANT_CHECKED, guarded, 0);
+        large_stencil(DCLI_VARIANT_UNIT, plain, 1);
+        large_stencil(DCLI_VARIANT_ANY, plain, 1);
+        large_stencil(DCLI_VARIANT_UNIT, plain, 17);
+    }
+}
+
 /* Reversed, strided, broadcast and permuted reads, a second output at a permutation, an output that is read, grids that
  * begin anywhere, indices that run in steps. */
 static void subscripts(dcli_form form, dcli_variant first)

@@ -68,3 +68,35 @@ ParameterizedTest(struct sweep_case *c, kernel_sweep, has)
     dcli_free(source);
     dcli_body_free(body);
 }
+
+struct gpu_case {
+    char what[48], text[256];
+    bool sweeps;
+};
+
+ParameterizedTestParameters(kernel_sweep, has_on_gpus)
+{
+    /* clang-format off */
+    static struct gpu_case cases[] = {
+        {"a product", "double s = C(i,j); for (long k = 0; k < n; k++) s += A(i,k) * B(k,j); C(i,j) = s;", true},
+        {"one factor for all lines", "double s = 0; for (long k = 0; k < n; k++) { s += B(k,j); } C(i,j) = s;", true},
+        {"loops in each other", "double s = 0; for (long k = 0; k < n; k++) { for (long x = 0; x < m; x++) s += A(i,k) * B(x,j); } C(i,j) = s;", true},
+        {"nothing is shared", "double s = 0; for (long k = 0; k < n; k++) { s += A(i + k,j); } C(i,j) = s;", false},
+        {"a limit", "double s = 0; for (long k = 0; k < n; k++) { if (k > j) break; s += B(k,j); } C(i,j) = s;", false},
+        {"a condition", "double s = 0; if (j <= i) { for (long k = 0; k < n; k++) s += B(k,j); } C(i,j) = s;", false},
+    };
+    /* clang-format on */
+    return cr_make_param_array(struct gpu_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct gpu_case *c, kernel_sweep, has_on_gpus)
+{
+    dcli_body *body = NULL;
+    cr_assert_eq(test_parse("inout C 2, in A 2, in B 2, value n int64, value m int64", c->text, &body), DCL_OK,
+                 "%s: %s", c->what, dcl_error());
+    cr_expect_eq(dcli_sweeps_on_gpus(body), c->sweeps, "%s", c->what);
+    char *source = dcli_body_source(body, DCLI_FORM_GPU, false);
+    cr_expect_eq(strstr(source, "dcl_z0_s") != NULL, c->sweeps, "%s", c->what);
+    dcli_free(source);
+    dcli_body_free(body);
+}
