@@ -21,11 +21,9 @@
  * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a read waits for
  * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3280
  * in groups of 32 x 8 with 8 indices of a line, and at 3500 there with blocks of 4 x 4 indices, whose lines share what they read. */
-#include <inttypes.h>
-
 #include "base/check.h"
-#include "kernel/affine.h"
 #include "kernel/cl.h"
+#include "kernel/follow.h"
 #include "kernel/gpu_reduce.h"
 #include "kernel/guard.h"
 #include "kernel/inside.h"
@@ -263,117 +261,6 @@ static struct block block_of(const dcli_body *body, dcli_variant variant)
     return (struct block){body->space_rank > 2 ? FEW_LINES : BLOCK_LINES, BLOCK_BYTES / widest, NEAR_WIDE, false};
 }
 
-/* The term of an index, if a subscript consists of a literal 1 or -1 times this index and a constant, and no other subscript of the access
- * contains it; NULL otherwise. */
-static const dcli_term *lone_index(const dcli_body *body, int a, int d)
-{
-    const dcli_term *found = NULL;
-    const dcli_affine *sum = dcli_inside_subscript(body, a, d);
-    for (int t = 0; t < sum->count; t++) {
-        const dcli_term *term = &sum->term[t];
-        if (term->index < 0)
-            continue;
-        if (found != NULL || term->index >= DCL_MAX_RANK || term->scalars > 0 ||
-            (term->factor != 1 && term->factor != -1))
-            return NULL;
-        found = term;
-    }
-    for (int x = 0; x < body->params[body->access[a].param].rank && found != NULL; x++)
-        if (x != d && dcli_affine_uses(dcli_inside_subscript(body, a, x), found->index))
-            return NULL;
-    return found;
-}
-
-/* Two reads of an array of which one follows the other at a constant distance. */
-struct follower {
-    int leader;                     /* an access before; -1: there is none */
-    int64_t distance[DCL_MAX_RANK]; /* in steps of the leader along each loop axis */
-};
-
-static bool follows(const dcli_body *body, int a, int b, struct follower *out)
-{
-    const dcli_body_access *x = &body->access[a], *y = &body->access[b];
-    *out = (struct follower){.leader = a};
-    if (x->param != y->param || x->written || y->written || x->reach != DCLI_REACH_AFFINE || y->reach != x->reach ||
-        body->inside->access_inner_count[a] > 0 || body->inside->access_inner_count[b] > 0)
-        return false;
-    for (int d = 0; d < body->params[x->param].rank; d++) {
-        dcli_affine apart = *dcli_inside_subscript(body, b, d);
-        if (apart.boundary != 0 || dcli_inside_subscript(body, a, d)->boundary != 0 ||
-            !dcli_affine_add(&apart, dcli_inside_subscript(body, a, d), -1) || apart.count > 1 ||
-            (apart.count == 1 && (apart.term[0].index >= 0 || apart.term[0].scalars > 0)))
-            return false;
-        const dcli_term *index = lone_index(body, a, d);
-        if (apart.count == 0)
-            continue;
-        if (index == NULL || body->inside->axis_of_index[index->index] < 0)
-            return false;
-        out->distance[body->inside->axis_of_index[index->index]] = apart.term[0].factor * index->factor;
-    }
-    return true;
-}
-
-static struct follower follower_of(const dcli_body *body, int b)
-{
-    struct follower found;
-    for (int a = 0; a < b; a++)
-        if (follows(body, a, b, &found))
-            return found;
-    return (struct follower){.leader = -1};
-}
-
-/* Whether the step of an access along an axis is 1 in kernels that compute blocks. */
-static bool has_unit(const dcli_body *body, int a, int m)
-{
-    return m == body->space_rank - 1 && body->access[a].unit_axis == m;
-}
-
-/* Write the distance of a follower from its leader, in elements of memory. */
-static void put_distance(dcli_text *out, const dcli_body *body, const struct follower *follower)
-{
-    for (int m = 0; m < body->space_rank; m++)
-        if (follower->distance[m] != 0 && has_unit(body, follower->leader, m))
-            dcli_text_put(out, " + %" PRId64, follower->distance[m]);
-        else if (follower->distance[m] != 0)
-            dcli_text_put(out, " + %" PRId64 " * dcl_s%d_%d", follower->distance[m], follower->leader, m);
-}
-
-/* Emit ` && CONDITION`: all followers are where their leaders say. They are not if the row reads them from other memory. */
-static void put_followers_test(const dcli_nest *nest)
-{
-    const dcli_body *body = nest->body;
-    for (int b = 0; b < body->access_count; b++) {
-        struct follower follower = follower_of(body, b);
-        int a = follower.leader;
-        if (a < 0)
-            continue;
-        dcli_text_put(nest->out, "\n        && dcl_p%d == dcl_p%d && dcl_x%d_%d == dcl_x%d_%d", b, a, b, nest->level[b],
-                      a, nest->level[a]);
-        put_distance(nest->out, body, &follower);
-        for (int m = 0; m < body->space_rank; m++)
-            if (dcli_inside_depends(body, a, m) && !has_unit(body, a, m))
-                dcli_text_put(nest->out, " && dcl_s%d_%d == dcl_s%d_%d", b, m, a, m);
-    }
-}
-
-/* Emit the elements of a block. Those of followers are written as those of their leaders: so compilers see which of them two lines
- * share. */
-static void emit_block_elements(dcli_nest *nest)
-{
-    const dcli_body *body = nest->body;
-    emit_elements(nest, false);
-    for (int b = 0; b < body->access_count; b++) {
-        struct follower follower = follower_of(body, b);
-        char offset[96];
-        if (follower.leader < 0)
-            continue;
-        dcli_nest_offset(nest, follower.leader, nest->innermost, offset, sizeof offset);
-        dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_p%d[%s", b, b, follower.leader, offset);
-        put_distance(nest->out, body, &follower);
-        dcli_text_put(nest->out, "]\n");
-    }
-}
-
 /* Open the loops over a block's elements, which compilers unroll: they issue the reads of all of them at once.
  * @param corners  only over those at the corners */
 static void open_block(dcli_nest *nest, const struct block *block, bool corners)
@@ -390,13 +277,14 @@ static void open_block(dcli_nest *nest, const struct block *block, bool corners)
     dcli_nest_index(nest, u);
 }
 
-/* Emit the statements of a block at whose elements all guards have their usual values. */
+/* Emit the statements of a block at whose elements all guards have their usual values. Compilers see which elements its lines share. */
 static void emit_block(const dcli_nest *nest, const struct block *block)
 {
     dcli_nest line = *nest;
     open_block(&line, block, false);
     dcli_nest_advance(&line, line.innermost - 1);
-    emit_block_elements(&line);
+    emit_elements(&line, false);
+    dcli_emit_followers(&line);
     dcli_emit_usual_text(line.out, line.body);
     dcli_emit_elements_end(line.out, line.body);
     dcli_text_put(line.out, "    }\n    }\n");
@@ -410,7 +298,7 @@ static void emit_whole_test(dcli_nest *nest, const struct block *block)
     dcli_text_put(nest->out, "    bool dcl_whole = dcl_large && dcl_u + %d <= dcl_n%d && dcl_v + %d < dcl_n%d",
                   block->lines, u, (block->columns - 1) * block->wide, v);
     if (!block->swept)
-        put_followers_test(nest);
+        dcli_emit_followers_test(nest);
     dcli_text_put(nest->out, ";\n");
     if (nest->body->inside->guard_count == 0)
         return;

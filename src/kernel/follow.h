@@ -1,0 +1,16 @@
+/* kernel/follow.h - followers: reads of an array at a constant distance from another read of it, such as A(i+1,j) from A(i-1,j).
+ *
+ * Each access of a kernel has a pointer, an offset and steps of its own, because rows may read it from memory of its own. So compilers
+ * cannot see that A(i+1,j) in one line is A(i-1,j) two lines below. If both lie in the same memory, a follower is written as an offset
+ * from its leader, the first such read. */
+#ifndef DCLI_KERNEL_FOLLOW_H
+#define DCLI_KERNEL_FOLLOW_H
+
+#include "kernel/nest.h"
+
+/** Emit ` && CONDITION`: all followers have their distance from their leaders in this row. Offsets are those emitted last. */
+void dcli_emit_followers_test(const dcli_nest *nest);
+/** Define the macros dcl_a<a> of all followers anew, as elements of their leaders. For dcl_unit, where the test above holds. */
+void dcli_emit_followers(const dcli_nest *nest);
+
+#endif
