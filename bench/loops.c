@@ -5,8 +5,9 @@
  *
  * A kernel is written down once, with the mark PARALLEL before each loop that a person would run in parallel. The mark is nothing in the
  * sequential function and in the text for DCL, and `omp parallel for` in the other function; both functions know that arrays do not
- * overlap. `by hand` is a function that was written for speed, with the same bits; the polynomials have one. syrk_full has the
- * statements of syrk with rectangular bounds, 2 N / (N + 1) as many instances.
+ * overlap. `by hand` is a function that was written for speed, with the same bits; the polynomials have one. NAME_full has the
+ * statements of a triangular kernel with rectangular bounds, so 2 N / (N + 1) times as many instances of the innermost statement; "per
+ * instance" is the time of such an instance, as if there were no other statements, in the triangle and in the rectangle.
  *
  * An embedded node, in a process for each: "two cores": with a thread per processor, and OpenMP. "one core": with one thread, and the
  * sequential function. Timed: from the call until the nodes are done, by dcl_wait(), with the analysis of the nest, which "analysed"
@@ -111,6 +112,14 @@ KERNEL(syrk_full, A2(C, 0, N) A2(A, 1, N), SYRK_FULL)
     }
 KERNEL(syr2k, A2(C, 0, N3) A2(A, 1, N3) A2(B, 2, N3), SYR2K)
 
+#define SYR2K_FULL(PARALLEL) \
+    PARALLEL for (int i = 0; i < n; i++) { \
+        for (int j = 0; j < n; j++) C[i][j] *= beta; \
+        for (int k = 0; k < m; k++) \
+            for (int j = 0; j < n; j++) C[i][j] += A[j][k] * alpha * B[i][k] + B[j][k] * alpha * A[i][k]; \
+    }
+KERNEL(syr2k_full, A2(C, 0, N3) A2(A, 1, N3) A2(B, 2, N3), SYR2K_FULL)
+
 #define TRMM(PARALLEL) \
     for (int i = 0; i < n; i++) \
         PARALLEL for (int j = 0; j < m; j++) { \
@@ -194,6 +203,22 @@ KERNEL(bicg, A1(x, 0) A1(y, 1) A1(u, 2) A1(v, 3) A2(A, 4, V), BICG)
             C[i][j] /= (alpha - 1.0); \
         }
 KERNEL(covariance, A2(C, 0, N3) A1(mean, 1) A2(D, 2, N3), COVARIANCE)
+
+#define COVARIANCE_FULL(PARALLEL) \
+    PARALLEL for (int j = 0; j < m; j++) { \
+        mean[j] = 0.0; \
+        for (int i = 0; i < n; i++) mean[j] += D[i][j]; \
+        mean[j] /= alpha; \
+    } \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < m; j++) D[i][j] -= mean[j]; \
+    PARALLEL for (int i = 0; i < m; i++) \
+        for (int j = 0; j < m; j++) { \
+            C[i][j] = 0.0; \
+            for (int k = 0; k < n; k++) C[i][j] += D[k][i] * D[k][j]; \
+            C[i][j] /= (alpha - 1.0); \
+        }
+KERNEL(covariance_full, A2(C, 0, N3) A1(mean, 1) A2(D, 2, N3), COVARIANCE_FULL)
 
 #define CORRELATION(PARALLEL) \
     PARALLEL for (int j = 0; j < m; j++) { \
@@ -354,6 +379,10 @@ static const struct kernel kernels[] = {
     {OF(syrk), NULL, {.n = N, .m = N}, {{"C", 2, {N, N}, INOUT}, {"A", 2, {N, N}, IN}}},
     {OF(syrk_full), NULL, {.n = N, .m = N}, {{"C", 2, {N, N}, INOUT}, {"A", 2, {N, N}, IN}}},
     {OF(syr2k), NULL, {.n = N3, .m = N3}, {{"C", 2, {N3, N3}, INOUT}, {"A", 2, {N3, N3}, IN}, {"B", 2, {N3, N3}, IN}}},
+    {OF(syr2k_full),
+     NULL,
+     {.n = N3, .m = N3},
+     {{"C", 2, {N3, N3}, INOUT}, {"A", 2, {N3, N3}, IN}, {"B", 2, {N3, N3}, IN}}},
     {OF(trmm), NULL, {.n = N3, .m = N3}, {{"B", 2, {N3, N3}, INOUT}, {"A", 2, {N3, N3}, IN}}},
     {OF(two_mm),
      NULL,
@@ -388,6 +417,10 @@ static const struct kernel kernels[] = {
      {.n = V},
      {{"x", 1, {V}, OUT}, {"y", 1, {V}, OUT}, {"u", 1, {V}, IN}, {"v", 1, {V}, IN}, {"A", 2, {V, V}, IN}}},
     {OF(covariance),
+     NULL,
+     {.n = N3, .m = N3},
+     {{"C", 2, {N3, N3}, INOUT}, {"mean", 1, {N3}, OUT}, {"D", 2, {N3, N3}, INOUT}}},
+    {OF(covariance_full),
      NULL,
      {.n = N3, .m = N3},
      {{"C", 2, {N3, N3}, INOUT}, {"mean", 1, {N3}, OUT}, {"D", 2, {N3, N3}, INOUT}}},
@@ -548,6 +581,18 @@ static double explained_ms(struct run *run)
 
 static double logarithms; /* of the ratios of a place, summed */
 static int ratios;
+static double triangle_ms; /* of the kernel before */
+
+/* Compare a rectangular kernel with the triangular one that was measured before it. */
+static void print_instances(const struct kernel *kernel, double ms)
+{
+    int64_t n = kernel->sizes.n, m = kernel->sizes.m;
+    if (strstr(kernel->name, "_full") != NULL && triangle_ms > 0)
+        printf("%-11s per instance: triangle %.3f ps, rectangle %.3f ps, ratio %.2f\n", kernel->name,
+               triangle_ms * 2e9 / (double)(n * (n + 1) * m), ms * 1e9 / (double)(n * n * m),
+               triangle_ms * (double)(2 * n) / (ms * (double)(n + 1)));
+    triangle_ms = ms;
+}
 
 static void measure(dcl_cluster *cluster, const char *where, bool one, int rounds, const struct kernel *kernel)
 {
@@ -577,6 +622,7 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
     if (kernel->by_hand != NULL && !one)
         printf(", by hand %.2f ms, dcl / by hand %.2f", median(rounds, hand), mine / hand[rounds / 2]);
     printf("\n");
+    print_instances(kernel, mine);
     fflush(stdout);
     logarithms += log(theirs / mine);
     ratios++;

@@ -70,6 +70,8 @@ void dcli_nest_advance(dcli_nest *nest, int m);
  *  any, a block is opened in which dcl_i<m> and dcl_n<m> are the start and count of the narrowed axis.
  *  @return whether a block was opened; the caller closes it. */
 bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last);
+/** Emit calls that narrow the counters dcl_begin<m> .. dcl_end<m> - 1 of axis m by the same bounds. */
+void dcli_emit_over_bounds(const dcli_nest *nest, int m, int first, int last);
 /** Whether DCL_OVER has bounds whose innermost index is one of axes first..last. */
 bool dcli_over_bounds(const dcli_body *body, int first, int last);
 /** Emit ` && CONDITION` for each bound of DCL_OVER on several indices of axes 0..last. */

@@ -42,22 +42,26 @@ static void put_bound(const dcli_nest *nest, const dcli_bound *bound, int m)
     dcli_text_put(nest->out, ") * dcl_d%d, &dcl_begin%d, &dcl_end%d);\n", m, m, m);
 }
 
-bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last)
+void dcli_emit_over_bounds(const dcli_nest *nest, int m, int first, int last)
 {
     const dcli_body *body = nest->body;
-    if (!dcli_over_bounds(body, first, last))
-        return false;
-    dcli_text_put(nest->out, "    long dcl_begin%d = 0, dcl_end%d = dcl_n%d;\n    {\n    const long %s = dcl_i%d;\n", m,
-                  m, m, dcli_index_name(body->index_of_axis[m]), m);
+    dcli_text_put(nest->out, "    {\n    const long %s = dcl_i%d;\n", dcli_index_name(body->index_of_axis[m]), m);
     for (int b = 0; b < body->inside->over.count; b++) {
         int axis = axis_of(body, &body->inside->over.bound[b]);
         if (axis >= first && axis <= last)
             put_bound(nest, &body->inside->over.bound[b], m);
     }
-    dcli_text_put(nest->out,
-                  "    }\n"
-                  "    const long dcl_t%d = dcl_begin%d, dcl_skip%d = dcl_i%d + dcl_begin%d * dcl_d%d;\n",
-                  m, m, m, m, m, m);
+    dcli_text_put(nest->out, "    }\n");
+}
+
+bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last)
+{
+    if (!dcli_over_bounds(nest->body, first, last))
+        return false;
+    dcli_text_put(nest->out, "    long dcl_begin%d = 0, dcl_end%d = dcl_n%d;\n", m, m, m);
+    dcli_emit_over_bounds(nest, m, first, last);
+    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_begin%d, dcl_skip%d = dcl_i%d + dcl_begin%d * dcl_d%d;\n", m,
+                  m, m, m, m, m);
     dcli_nest_advance(nest, m);
     dcli_text_put(nest->out,
                   "    {\n    const long dcl_i%d = dcl_skip%d, dcl_n%d = dcl_max(dcl_end%d - dcl_begin%d, 0L);\n", m, m,

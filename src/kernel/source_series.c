@@ -11,8 +11,8 @@
 
 bool dcli_series_takes(const dcli_body *body)
 {
-    if (body->tile_kernel || body->result_count > 0 || body->inside->has_loop || body->slanted ||
-        body->prelude[0] != '\0' || strstr(body->text, "printf") != NULL)
+    if (body->tile_kernel || body->result_count > 0 || body->inside->has_loop || body->prelude[0] != '\0' ||
+        strstr(body->text, "printf") != NULL)
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE)
@@ -39,6 +39,8 @@ static void emit_function(dcli_text *out, const dcli_body *body, dcli_variant va
 static void emit_functions(dcli_text *out, const dcli_body *body, int place)
 {
     dcli_emit_opening(out, body);
+    if (body->slanted) /* it uses macros of the opening */
+        dcli_text_put(out, "#ifndef DCL_BOUND\n#define DCL_BOUND\n%s#endif\n", dcli_cl_bound);
     dcli_emit_hidden_names(out, body, true);
     emit_function(out, body, DCLI_VARIANT_UNIT, dcli_step_code(place, DCLI_VARIANT_UNIT));
     emit_function(out, body, DCLI_VARIANT_ANY, dcli_step_code(place, DCLI_VARIANT_ANY));

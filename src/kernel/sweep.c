@@ -344,7 +344,7 @@ static bool has_foreign_word(const struct sweep *s)
 static bool find(const dcli_body *body, struct sweep *s)
 {
     *s = (struct sweep){.body = body, .tokens = &body->inside->tokens};
-    if (body->tile_kernel || body->result_count > 0 || body->along || body->slanted || body->inner_rank > 0 ||
+    if (body->tile_kernel || body->result_count > 0 || body->along || body->inner_rank > 0 ||
         body->inside->inner_count == 0 || body->prelude[0] != '\0' || dcli_transposed_axis(body) >= 0)
         return false;
     for (int a = 0; a < body->access_count; a++) {
@@ -377,7 +377,7 @@ bool dcli_sweeps_on_gpus(const dcli_body *body)
     bool shared = false;
     for (int a = 0; a < body->access_count && body->space_rank > 1; a++)
         shared |= is_shared(body, a);
-    return shared && body->inside->guard_count == 0 && find(body, &s) && !s.has_test;
+    return shared && !body->slanted && body->inside->guard_count == 0 && find(body, &s) && !s.has_test;
 }
 
 /* ---- lines ---------------------------------------------------------------------------------------------------------- */
@@ -842,19 +842,19 @@ static void put_sweep(struct sweep *s, int elements)
     put_statements(s, 0, (int)s->tokens->count, 0);
 }
 
-/* Emit the strips of `lines` lines from counter dcl_u of the axis before the innermost one on. */
-static void put_strips(struct sweep *s, int lines)
+/* Emit the strips of `lines` lines from counter dcl_u of the axis before the innermost one on.
+ *  @param first, end  of the counters of the innermost axis: numbers or variables of the kernel */
+static void put_strips(struct sweep *s, int lines, const char *first, const char *end)
 {
-    int v = s->nest->innermost;
     s->lines = lines;
     s->unit = *s->nest;
     s->unit.variant = DCLI_VARIANT_UNIT;
     put_line_indices(s);
     dcli_text_put(s->nest->out,
-                  "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
-                  "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n"
+                  "    for (long dcl_v = %s, dcl_m; dcl_v < %s; dcl_v += dcl_m) {\n"
+                  "    dcl_m = dcl_min(%s - dcl_v, (long)%d);\n    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n"
                   "    const bool dcl_all0 = true;\n    dcl_widen(0);\n",
-                  v, v, DCLI_SWEEP_ELEMENTS);
+                  first, end, end, DCLI_SWEEP_ELEMENTS);
     put_sweep(s, DCLI_SWEEP_ELEMENTS);
     dcli_text_put(s->nest->out, "    }\n");
 }
@@ -874,33 +874,92 @@ void dcli_emit_gpu_sweep(dcli_nest *nest, int distance)
     put_sweep(&s, DCLI_GPU_COLUMNS);
 }
 
+/* Emit the sweeps of lines with ranges of their own, because bounds of DCL_OVER depend on the axis before the innermost one: the range
+ * that several lines have in common as strips of these lines, what is left of each line before and after it as strips of one line. */
+static void put_slanted(struct sweep *s)
+{
+    dcli_nest *nest = s->nest, common = *nest;
+    dcli_text *out = nest->out;
+    int v = nest->innermost, m = v - 1;
+    const char *index = dcli_index_name(nest->body->index_of_axis[m]);
+    dcli_text_put(out,
+                  "    for (long dcl_w = 0, dcl_lines; dcl_w < dcl_n%d; dcl_w += dcl_lines) {\n"
+                  "    dcl_lines = dcl_n%d - dcl_w >= %d ? %d : 1;\n"
+                  "    long dcl_begin%d = 0, dcl_end%d = dcl_lines > 1 ? dcl_n%d : 0;\n"
+                  "    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines; dcl_u++) {\n"
+                  "    const long %s = dcl_i%d + dcl_u * dcl_d%d;\n",
+                  m, m, DCLI_SWEEP_LINES, DCLI_SWEEP_LINES, v, v, v, index, m, m);
+    dcli_emit_over_bounds(nest, v, v, v);
+    dcli_text_put(out,
+                  "    }\n    const bool dcl_shared = dcl_begin%d < dcl_end%d;\n"
+                  "    const long dcl_shared_low = dcl_begin%d, dcl_shared_high = dcl_end%d;\n"
+                  "    if (dcl_shared) {\n    const long dcl_u = dcl_w, dcl_t%d = dcl_u;\n",
+                  v, v, v, v, m);
+    s->nest = &common;
+    dcli_nest_advance(&common, m);
+    put_strips(s, DCLI_SWEEP_LINES, "dcl_shared_low", "dcl_shared_high");
+    dcli_text_put(out,
+                  "    }\n    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines; dcl_u++) {\n"
+                  "    const long dcl_t%d = dcl_u;\n    long dcl_begin%d = 0, dcl_end%d = dcl_n%d;\n    {\n",
+                  m, v, v, v);
+    dcli_nest_index(nest, m);
+    dcli_emit_over_bounds(nest, v, v, v);
+    dcli_text_put(out,
+                  "    }\n    for (int dcl_side = 0; dcl_side < (dcl_shared ? 2 : 1); dcl_side++) {\n"
+                  "    const long dcl_side_low = dcl_side == 0 ? dcl_begin%d : dcl_shared_high,\n"
+                  "        dcl_side_high = dcl_side == 0 && dcl_shared ? dcl_shared_low : dcl_end%d;\n",
+                  v, v);
+    s->nest = nest;
+    dcli_nest_advance(nest, m);
+    put_strips(s, 1, "dcl_side_low", "dcl_side_high");
+    dcli_text_put(out, "    }\n    }\n    }\n");
+}
+
+/* Emit the sweeps of a box: of as many lines as possible, then of one line. */
+static void put_box(struct sweep *s)
+{
+    static const int lines[] = {DCLI_SWEEP_LINES, 1};
+    dcli_nest *nest = s->nest;
+    dcli_text *out = nest->out;
+    int m = nest->innermost - 1;
+    char end[24];
+    snprintf(end, sizeof end, "dcl_n%d", nest->innermost);
+    if (m < 0) {
+        put_strips(s, 1, "0", end);
+        return;
+    }
+    dcli_text_put(out, "    long dcl_u = 0;\n");
+    for (int n = 0; n < 2; n++) {
+        dcli_nest line = *nest;
+        s->nest = &line;
+        dcli_text_put(out, "    for (; dcl_u + %d <= dcl_n%d; dcl_u += %d) {\n    const long dcl_t%d = dcl_u;\n",
+                      lines[n], m, lines[n], m);
+        dcli_nest_advance(&line, m);
+        put_strips(s, lines[n], "0", end);
+        dcli_text_put(out, "    }\n");
+    }
+}
+
 void dcli_emit_sweeps(dcli_nest *nest)
 {
     struct sweep s;
     dcli_text *out = nest->out;
+    bool narrowed[DCL_MAX_RANK] = {false};
     find(nest->body, &s);
-    int m = nest->innermost - 1;
+    int v = nest->innermost;
     dcli_emit_guards(out, nest->body, false);
     dcli_emit_inner_bounds(out, nest->body);
-    for (int axis = 0; axis < m; axis++)
-        dcli_emit_loop(nest, axis);
-    if (m < 0) {
-        s.nest = nest;
-        put_strips(&s, 1);
-    } else {
-        static const int lines[] = {DCLI_SWEEP_LINES, 1};
-        dcli_text_put(out, "    long dcl_u = 0;\n");
-        for (int n = 0; n < 2; n++) {
-            dcli_nest line = *nest;
-            s.nest = &line;
-            dcli_text_put(out, "    for (; dcl_u + %d <= dcl_n%d; dcl_u += %d) {\n    const long dcl_t%d = dcl_u;\n",
-                          lines[n], m, lines[n], m);
-            dcli_nest_advance(&line, m);
-            put_strips(&s, lines[n]);
-            dcli_text_put(out, "    }\n");
-        }
+    for (int axis = 0; axis < v; axis++) {
+        narrowed[axis] = dcli_nest_narrow(nest, axis, axis, axis);
+        if (axis < v - 1)
+            dcli_emit_loop(nest, axis);
     }
-    for (int axis = 0; axis < m; axis++)
-        dcli_text_put(out, "    }\n");
+    s.nest = nest;
+    if (dcli_over_bounds(nest->body, v, v))
+        put_slanted(&s);
+    else
+        put_box(&s);
+    for (int axis = v - 1; axis >= 0; axis--)
+        dcli_text_put(out, "%s%s", axis < v - 1 ? "    }\n" : "", narrowed[axis] ? "    }\n" : "");
     dcli_emit_guards_end(out, nest->body);
 }

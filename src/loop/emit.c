@@ -6,7 +6,7 @@
  *
  * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other elements, k<n>_A the
  * copy of it; s<n>_x
- * a scalar argument, t<n>_x a variable of the nest; c<n>_x, l<n>_x, u<n>_x the counter of loop n and its bounds; h<k>_x the counter of
+ * a scalar argument, f<r>_i, z<r>_i the first and last index of axis r, t<n>_x a variable of the nest; c<n>_x, l<n>_x, u<n>_x the counter of loop n and its bounds; h<k>_x the counter of
  * host loop k. Names of the nest follow an underscore, so they differ from all names of
  * OpenCL C. */
 #include <inttypes.h>
@@ -36,20 +36,21 @@ struct writer {
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
 
-static void add_operand(struct writer *writer, const char *prefix, int number, const char *name, dcl_access access,
-                        int symbol, int64_t value)
+static dcli_loops_operand *add_operand(struct writer *writer, const char *prefix, int number, const char *name,
+                                       dcl_access access, int symbol, int64_t value)
 {
     dcli_loops_operation *operation = writer->operation;
     dcli_loops_operand made = {.access = access, .of_copy = prefix[0] == 'k', .symbol = symbol, .value = value};
     snprintf(made.name, sizeof made.name, "%s%d_%s", prefix, number, name);
     for (int k = 0; k < operation->operand_count; k++)
         if (strcmp(operation->operand[k].name, made.name) == 0)
-            return;
+            return &operation->operand[k];
     if (operation->operand_count == DCLI_LOOPS_OPERANDS) {
         writer->out->failed = true;
-        return;
+        return NULL;
     }
-    operation->operand[operation->operand_count++] = made;
+    operation->operand[operation->operand_count] = made;
+    return &operation->operand[operation->operand_count++];
 }
 
 /* ---- counters ----------------------------------------------------------------------------------------------------- */
@@ -621,6 +622,62 @@ static void put_body(struct writer *writer)
     }
 }
 
+/* ---- ranges of indices ----------------------------------------------------------------------------------------------- */
+
+/* Put what a condition leaves of a bound of its axis: the other terms, with the sign that they have on the other side. */
+static void put_slant(struct writer *writer, const dcli_loops_slant *slant)
+{
+    const dcli_loops_operation *operation = writer->operation;
+    int64_t sign = slant->index[slant->axis] > 0 ? -1 : 1;
+    dcli_text_put(writer->out, "%" PRId64, sign * slant->constant);
+    for (int r = 0; r < operation->rank; r++)
+        if (r != slant->axis && slant->index[r] != 0)
+            dcli_text_put(writer->out, " + (%" PRId64 ") * %c", sign * slant->index[r], index_letters[r]);
+    for (int k = 0; k < operation->hosts.count; k++)
+        if (slant->host[k] != 0) {
+            const char *name = writer->tree->loop[operation->hosts.loop[k]].name;
+            add_operand(writer, "h", k, name, DCL_ACCESS_VALUE, -1, -1 - k);
+            dcli_text_put(writer->out, " + (%" PRId64 ") * h%d_%s", sign * slant->host[k], k, name);
+        }
+}
+
+/* Put one side of the range of an index: the bound of the box, and those of conditions. */
+static void put_side(struct writer *writer, int r, bool high)
+{
+    const dcli_loops_operation *operation = writer->operation;
+    const char *prefix = high ? "z" : "f", letter[] = {index_letters[r], '\0'};
+    dcli_loops_operand *bound = add_operand(writer, prefix, r, letter, DCL_ACCESS_VALUE, -1, 0);
+    if (bound != NULL)
+        bound->bound = 1 + 2 * r + high;
+    dcli_text_put(writer->out, "%s(%s%d_%s", high ? "min" : "max", prefix, r, letter);
+    for (int n = 0; n < operation->slant_count; n++)
+        if (operation->slant[n].axis == r && (operation->slant[n].index[r] < 0) == high) {
+            dcli_text_put(writer->out, ", ");
+            put_slant(writer, &operation->slant[n]);
+        }
+    dcli_text_put(writer->out, ")");
+}
+
+/* Make the text of DCL_OVER. All indices have a range, so that no bound needs one of the arrays. */
+static void put_ranges(struct writer *writer)
+{
+    dcli_loops_operation *operation = writer->operation;
+    dcli_text ranges = {0}, *body = writer->out;
+    writer->out = &ranges;
+    for (int r = 0; r < operation->rank; r++) {
+        dcli_text_put(&ranges, "%s", r > 0 ? ", " : "");
+        put_side(writer, r, false);
+        dcli_text_put(&ranges, " <= %c <= ", index_letters[r]);
+        put_side(writer, r, true);
+    }
+    writer->out = body;
+    body->failed |= ranges.failed;
+    operation->ranges = dcli_text_take(&ranges);
+    dcli_loops_operand *over = add_operand(writer, "r", 0, "over", DCL_ACCESS_OVER, -1, 0);
+    if (over != NULL)
+        over->over = operation->ranges;
+}
+
 dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     dcli_text out = {0};
@@ -629,6 +686,8 @@ dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operatio
         if (dcli_loops_in(operation->statements, s))
             writer.unguarded[s] = dcli_loops_unguarded(sets, operation, s);
     put_body(&writer);
+    if (operation->over != NULL)
+        put_ranges(&writer);
     for (int s = 0; s < sets->tree->statement_count; s++)
         isl_map_free(writer.unguarded[s]);
     if (operation->operand_count == DCLI_LOOPS_OPERANDS) {

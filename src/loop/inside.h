@@ -53,6 +53,14 @@ typedef struct dcli_loops_copy {
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the hosts */
 } dcli_loops_copy;
 
+/** A condition on the indices x of threads: constant + sum of index[r] * x[r] + sum of host[k] * (counter of host k) >= 0. */
+typedef struct dcli_loops_slant {
+    int axis; /* the innermost index whose coefficient is 1 or -1: the condition is a bound of it */
+    int64_t constant, index[DCL_MAX_RANK], host[DCLI_LOOPS_DEPTH];
+} dcli_loops_slant;
+
+enum { DCLI_LOOPS_SLANTS = 6 }; /* most conditions of an operation */
+
 typedef struct dcli_loops_operation {
     dcli_loops_mask statements;
     dcli_loops_hosts hosts;
@@ -62,17 +70,20 @@ typedef struct dcli_loops_operation {
     isl_map *threads
         [DCLI_LOOPS_STATEMENTS]; /* by statement: to the indices of the elements whose threads run an iteration */
     isl_set *box;                /* the threads */
+    int slant_count;
+    dcli_loops_slant slant[DCLI_LOOPS_SLANTS];
+    isl_set *over; /* of the box, only threads that fulfil the conditions are started; NULL: there are none */
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK];   /* of the box, by the counters of the hosts */
     bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];    /* a read is of the thread's own element */
     bool copied[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS]; /* a read is of the copy that is made before the operation */
     bool mixed[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* of the copy, unless it is of the thread's own element */
     int copy_count;
     dcli_loops_copy copy[DCLI_LOOPS_STATEMENTS];
-    bool parallel; /* threads take the place of a loop */
-    char *body;
+    bool parallel;       /* threads take the place of a loop */
+    char *body, *ranges; /* ranges: the text of DCL_OVER; NULL: none */
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS]; /* VALUEs with symbol -1: `value` is 2 * loop (low), 2 * loop + 1
-                                                        (high), or -1 - k (counter of host k) */
+                                                        (high), or -1 - k (counter of host k), unless `bound` is set */
 } dcli_loops_operation;
 
 /** Why statements cannot be one operation. */
@@ -157,6 +168,11 @@ static inline int dcli_loops_inner(const dcli_loops_tree *tree, int loop)
 {
     return tree->loop[loop].node->first->number;
 }
+
+/** Find conditions that all threads fulfil which run an iteration, where these threads are no box. */
+void dcli_loops_find_slants(dcli_loops_sets *sets, dcli_loops_operation *operation);
+/** Whether all threads that run an iteration are started. */
+bool dcli_loops_slants_hold(dcli_loops_sets *sets, const dcli_loops_operation *operation);
 
 /** Iterations that run in the threads of an operation if nothing but its ways of running loops restricts them. */
 isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s);

@@ -319,6 +319,8 @@ isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation 
     put_threads(&text, sets, operation, s);
     dcli_text_put(&text, " }");
     isl_map *map = isl_map_intersect_range(dcli_loops_read_map(sets, &text), isl_set_copy(operation->box));
+    if (operation->over != NULL)
+        map = isl_map_intersect_range(map, isl_set_copy(operation->over));
     for (int d = 0; d < statement->depth; d++) {
         const dcli_loops_run *run = &operation->run[statement->loop[d]];
         if (run->way != DCLI_LOOPS_FREE)
@@ -590,6 +592,8 @@ void dcli_loops_operation_free(dcli_loops_operation *operation)
     for (int s = 0; s < DCLI_LOOPS_STATEMENTS; s++)
         isl_map_free(operation->threads[s]);
     isl_set_free(operation->box);
+    isl_set_free(operation->over);
+    dcli_free(operation->ranges);
     dcli_free(operation->body);
     dcli_free(operation);
 }

@@ -666,6 +666,8 @@ static void plan_again(const char *text, int count, const dcli_loops_name names[
 /* Verify a plan, and generate the bodies of its operations. */
 static dcl_status finish(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
 {
+    for (int o = 0; o < plan->operation_count; o++)
+        dcli_loops_find_slants(plan->sets, plan->operation[o]);
     if (!dcli_loops_verify(plan) && !plan->sets->failed)
         return DCLI_FAIL(DCL_ERR_INTERNAL, "the plan of the nest violates a dependence, so nothing was run; this is an "
                                            "error of DCL: please report the nest");

@@ -17,10 +17,12 @@ enum {
 /** An argument of an operation. */
 typedef struct dcli_loops_operand {
     char name[64];
-    dcl_access access; /* OUT, INOUT, IN, VALUE */
+    dcl_access access; /* OUT, INOUT, IN, VALUE, OVER */
     bool of_copy;      /* not the argument, but an array of its grid that keeps a copy of some of its elements */
     int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
     int64_t value;     /* of an integer of the plan */
+    int bound; /* the integer is the first (1 + 2 * r) or last (2 + 2 * r) index of axis r of the box; 0: it is not */
+    const char *over; /* OVER: ranges of the indices; borrowed until the plan is freed */
 } dcli_loops_operand;
 
 /** An operation as it is to be run: a body at the indices of a box of its first output. */

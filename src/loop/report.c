@@ -104,6 +104,40 @@ static int64_t extent_of(const dcli_loops_operation *operation, int r)
     return extent;
 }
 
+/* Put a term of a sum of which `count` terms are there. @return the number of terms then. */
+static int explain_term(int count, int64_t factor, const char *name, dcli_text *out)
+{
+    if (factor == 0)
+        return count;
+    dcli_text_put(out, "%s", count == 0 ? (factor < 0 ? "-" : "") : factor < 0 ? " - " : " + ");
+    uint64_t size = factor < 0 ? -(uint64_t)factor : (uint64_t)factor;
+    if (name[0] == '\0' || size != 1)
+        dcli_text_put(out, "%" PRIu64 "%s", size, name[0] != '\0' ? " * " : "");
+    dcli_text_put(out, "%s", name);
+    return count + 1;
+}
+
+/* Put the bounds of the threads' indices that depend on each other, as `j <= i`. */
+static void explain_slants(const dcli_loops_plan *plan, const dcli_loops_operation *operation, dcli_text *out)
+{
+    static const char letters[] = "ijklmnop";
+    for (int n = 0; n < operation->slant_count; n++) {
+        const dcli_loops_slant *slant = &operation->slant[n];
+        int64_t sign = slant->index[slant->axis] > 0 ? -1 : 1;
+        int terms = 0;
+        dcli_text_put(out, "%s%c %s ", n == 0 ? ", where " : ", ", letters[slant->axis], sign < 0 ? ">=" : "<=");
+        for (int r = 0; r < operation->rank; r++)
+            if (r != slant->axis)
+                terms = explain_term(terms, sign * slant->index[r], (char[]){letters[r], '\0'}, out);
+        for (int k = 0; k < operation->hosts.count; k++)
+            terms = explain_term(terms, sign * slant->host[k], plan->tree->loop[operation->hosts.loop[k]].name, out);
+        terms = explain_term(terms, sign * slant->constant, "", out);
+        dcli_text_put(out, "%s", terms == 0 ? "0" : "");
+    }
+    if (operation->slant_count > 0)
+        dcli_text_put(out, " (i, j, ...: the subscripts)");
+}
+
 /* Say which element is whose thread. */
 static void explain_threads(const dcli_loops_plan *plan, const dcli_loops_operation *operation, int indent,
                             dcli_text *out)
@@ -123,6 +157,7 @@ static void explain_threads(const dcli_loops_plan *plan, const dcli_loops_operat
             else
                 dcli_text_put(out, "as many as the counters of the program leave");
         }
+        explain_slants(plan, operation, out);
         dcli_text_put(out, "\n");
         return;
     }

@@ -171,6 +171,9 @@ bool dcli_loops_verify(dcli_loops_plan *plan)
         if (spots[s].operation < 0 && plan->tree->statement[s].target.is_array)
             return false;
     }
+    for (int o = 0; o < plan->operation_count; o++)
+        if (!dcli_loops_slants_hold(plan->sets, plan->operation[o]))
+            return false;
     if (!all_in_order(plan, spots))
         return false;
     for (int64_t n = 0; n < plan->sets->flow_count; n++) {

@@ -43,6 +43,11 @@ static bool find_numbers(const struct walk *walk, const dcli_loops_operation *op
         *operand = operation->operand[k];
         if (operand->symbol >= 0 || operand->access != DCL_ACCESS_VALUE)
             continue;
+        if (operand->bound > 0) {
+            int r = (operand->bound - 1) / 2;
+            operand->value = call->box.start[r] + (operand->bound % 2 == 1 ? 0 : call->box.count[r] - 1);
+            continue;
+        }
         if (operand->value < 0) {
             operand->value = walk->counter[-1 - operand->value];
             continue;

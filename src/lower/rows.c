@@ -211,10 +211,12 @@ static bool are_scattered(const dcli_operation *operation)
     return dcli_layout_is_shuffled(operation->operand[operation->body->owner].layout);
 }
 
-/* Reorder rows: first those with numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on. Drivers give a thread
- * many consecutive rows at first; in this order these come from all over the box, so threads get equal shares of a cost
- * that rises or falls along the box. */
-static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int length)
+/* Reorder rows. Drivers give a thread many consecutive rows at first, but should give all threads equal shares of a cost that rises or
+ * falls along the box.
+ * @param turns  first those with numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on: they come from all over the box.
+ *               0: the first and the last one, the second and the last but one, and so on: the cost rises or falls evenly, as in a
+ *               triangle, so that these pairs cost the same. */
+static dcl_status reorder(int64_t row[], int64_t count, int64_t turns, int length)
 {
     size_t bytes = (size_t)length * sizeof row[0];
     int64_t *sorted = dcli_malloc((size_t)count * bytes), *at = sorted;
@@ -223,6 +225,8 @@ static dcl_status take_turns(int64_t row[], int64_t count, int64_t turns, int le
     for (int64_t first = 0; first < turns; first++)
         for (int64_t r = first; r < count; r += turns, at += length)
             memcpy(at, row + r * length, bytes);
+    for (int64_t r = 0; turns == 0 && r < count; r++, at += length)
+        memcpy(at, row + (r % 2 == 0 ? r / 2 : count - 1 - r / 2) * length, bytes);
     memcpy(row, sorted, (size_t)count * bytes);
     dcli_free(sorted);
     return DCL_OK;
@@ -248,8 +252,10 @@ static dcl_status cut_row(const dcli_traits *traits, const dcli_body *body, dcli
             return DCL_ERR_NOMEM;
         dcli_row_part(body, whole, cut.lo, cut.count, row);
     }
-    return turns ? take_turns(launch->row + before * length, launch->row_count - before, traits->shares, length)
-                 : DCL_OK;
+    if (!turns && !body->slanted)
+        return DCL_OK;
+    return reorder(launch->row + before * length, launch->row_count - before, body->slanted ? 0 : traits->shares,
+                   length);
 }
 
 dcl_status dcli_rows_add(const dcli_operation *operation, const dcli_traits *traits, const dcli_work *work,

@@ -154,6 +154,8 @@ static dcl_array *array_of(const struct nest *nest, int symbol)
 
 static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *operand)
 {
+    if (operand->access == DCL_ACCESS_OVER)
+        return DCL_OVER(operand->over);
     if (operand->symbol < 0)
         return dcl_arg_signed(operand->name, DCL_INT64, operand->value);
     if (operand->symbol >= nest->call->arg_count)

@@ -386,9 +386,12 @@ static dcl_status compute(struct run *run, const struct ready *ready, int64_t is
     const dcli_loops_call *operation = run->operation;
     dcl_arg args[DCLI_LOOPS_OPERANDS];
     for (int k = 0; k < operation->operand_count; k++) {
+        int bound = operation->operand[k].bound, r = (bound - 1) / 2;
         args[k] = run->args[k];
         if (run->array[k] >= 0)
             args[k].array = ready->view[run->array[k]];
+        if (bound > 0)
+            args[k].value.i = ready->box.start[r] + (bound % 2 == 1 ? 0 : ready->box.count[r] - 1);
     }
     dcl_status status = dcli_forall_run(run->stream->cluster, &ready->box, operation->body, DCLI_TEXT_BODY,
                                         operation->operand_count, args);

@@ -188,6 +188,15 @@ ParameterizedTestParameters(loops_plan, explained)
          "  loop i (line 1): parallel: its counter follows from the element, so each thread has one iteration\n"
          "  before it, elements of y that other threads write are copied\n"
          "verified: 1 dependence, each within a thread or from an earlier step to a later one\n"},
+        {"a triangle", "for (i = 0; i < n; i++)\n for (j = 0; j <= i; j++) C[i][j] = A[i][j];",
+         "operation 0\n"
+         "  a thread for each C[i][j] (line 2): 10 x 10, where j <= i (i, j, ...: the subscripts)\n"
+         "  thread number (i, j) (line 2): 10 x 10; found in the loops as written, by Farkas' lemma, by isl's "
+         "scheduler; "
+         "verified\n"
+         "  loop i (line 1): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "  loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "verified: 0 dependences, each within a thread or from an earlier step to a later one\n"},
         {"nothing in parallel", "for (i = 1; i < n; i++) y[i] = y[i-1];",
          "loop i (line 1): in order, run by the program; nothing in it is parallel\n"
          "  because the iterations of loop i cannot run in parallel: y is written by one iteration and read by a later "
@@ -400,5 +409,68 @@ Test(loops_plan, iterations_of_a_thread_in_another_order_are_found_out)
     cr_assert_eq(plan->operation[0]->run[0].turned, -1);
     plan->operation[0]->run[0].turned = 1;
     cr_expect(!dcli_loops_verify(plan));
+    dcli_loops_plan_free(plan);
+}
+
+/* ---- threads that are no box ------------------------------------------------------------------------------------------- */
+
+/* Text of nests whose operations start exactly the threads that run an iteration. */
+static const struct {
+    const char *what, *text;
+    int operations; /* whose threads are no box */
+} exact[] = {
+    {"syrk",
+     "for (i = 0; i < n; i++) { for (j = 0; j <= i; j++) C[i][j] *= 2;\n"
+     " for (k = 0; k < n; k++) for (j = 0; j <= i; j++) C[i][j] += A[i][k] * A[j][k]; }",
+     1},
+    {"the upper triangle",
+     "for (i = 0; i < n; i++) for (j = i; j < n; j++) { C[i][j] = 0; for (k = 0; k < n; k++) C[i][j] += A[k][i] * "
+     "A[k][j]; }",
+     1},
+    {"a band", "for (i = 0; i < n; i++) for (j = max(0, i - 2); j < min(n, i + 3); j++) C[i][j] += A[i][j];", 1},
+    {"below an anti-diagonal", "for (i = 0; i < n; i++) for (j = n - 1 - i; j < n; j++) C[i][j] += A[i][j];", 1},
+    {"cholesky",
+     "for (i = 0; i < n; i++) {\n for (j = 0; j < i; j++) {\n  for (k = 0; k < j; k++) C[i][j] -= C[i][k] * C[j][k];\n"
+     "  C[i][j] /= C[j][j]; }\n for (k = 0; k < i; k++) C[i][i] -= C[i][k] * C[i][k];\n C[i][i] = sqrt(C[i][i]); }",
+     1},
+    {"a triangle that shrinks with a loop of the program",
+     "for (t = 0; t < n; t++) for (i = t; i < n; i++) for (j = t; j <= i; j++) C[i][j] = C[i][j] * 0.5 + B[i][j] + t;",
+     1},
+};
+
+Test(loops_plan, only_threads_with_iterations_are_started)
+{
+    for (size_t k = 0; k < sizeof exact / sizeof exact[0]; k++) {
+        dcli_loops_plan *plan = NULL;
+        cr_assert_eq(dcli_loops_plan_make(exact[k].text, NAMES, names, &plan), DCL_OK, "%s: %s", exact[k].what,
+                     dcl_error());
+        int slanted = 0;
+        for (int o = 0; o < plan->operation_count; o++) {
+            const dcli_loops_operation *operation = plan->operation[o];
+            isl_set *idle = isl_set_copy(operation->box);
+            if (operation->over != NULL)
+                idle = isl_set_intersect(idle, isl_set_copy(operation->over));
+            for (int s = 0; s < plan->tree->statement_count; s++)
+                if (operation->threads[s] != NULL)
+                    idle = isl_set_subtract(idle, isl_map_range(isl_map_copy(operation->threads[s])));
+            cr_expect(dcli_loops_no_set(plan->sets, idle), "%s: operation %d starts threads without iterations",
+                      exact[k].what, o);
+            slanted += operation->over != NULL;
+        }
+        cr_expect_eq(slanted, exact[k].operations, "%s: %d operations", exact[k].what, slanted);
+        dcli_loops_plan_free(plan);
+    }
+}
+
+/* A plan that leaves out threads with iterations is found out. */
+Test(loops_plan, threads_that_are_missing_are_found)
+{
+    dcli_loops_plan *plan = NULL;
+    cr_assert_eq(dcli_loops_plan_make(exact[0].text, NAMES, names, &plan), DCL_OK, "%s", dcl_error());
+    cr_assert(dcli_loops_verify(plan));
+    dcli_loops_operation *operation = plan->operation[0];
+    isl_set_free(operation->over);
+    operation->over = isl_set_read_from_str(plan->sets->ctx, "{ [x0,x1] : x1 < x0 }");
+    cr_expect_not(dcli_loops_verify(plan));
     dcli_loops_plan_free(plan);
 }

@@ -143,8 +143,8 @@ static void count_streamed(void *user, int level, const char *line)
 /* Arrays of several times the memory that nodes may use are streamed. */
 Test(loops_kernels, some_have_the_bits_of_sequential_c_when_they_are_streamed)
 {
-    static const char *const names[] = {"gemm",    "two_mm", "mvt",     "gesummv",   "atax",
-                                        "fdtd_2d", "bicg",   "heat_3d", "jacobi_2d", "gaussian"};
+    static const char *const names[] = {"gemm", "two_mm",  "mvt",       "gesummv",  "atax", "fdtd_2d",
+                                        "bicg", "heat_3d", "jacobi_2d", "gaussian", "syrk", "syr2k"};
     for (int nodes = 1; nodes <= 2; nodes++) {
         dcl_config config = test_config(nodes);
         config.quota_bytes = nodes == 1 ? 3000 : 900;

@@ -57,7 +57,8 @@ static void call_all(dcl_cluster *cluster, const arrays *of, int round)
                        DCL_IN(A)));
     TEST_OK(dcl_forall(cluster, "D(i,j) = (short)(C(i,j) * 100) + (short)((i + n * j + u) % 7);", DCL_OUT(D), DCL_IN(C),
                        DCL_VALUE(n), DCL_VALUE(u)));
-    TEST_OK(dcl_forall(cluster, "E(i,j) = E(i,j) * 0.5 + t * C(i,j) / M_PI_F;", DCL_INOUT(E), DCL_IN(C), DCL_VALUE(t)));
+    TEST_OK(dcl_forall(cluster, "E(i,j) = E(i,j) * 0.5 + t * C(i,j) / M_PI_F;", DCL_INOUT(E), DCL_IN(C), DCL_VALUE(t),
+                       DCL_OVER("1 <= i < 16, 0 <= j <= i")));
     TEST_OK(dcl_forall(cluster, "A(i,j) = 0.5f * (i > 0 ? B(i-1,j) : 0.0f) + (float)E(i,j) * 0.001f + D(i,j) * 1e-4f;",
                        DCL_OUT(A), DCL_IN(B), DCL_IN(D), DCL_IN(E)));
 }

@@ -348,3 +348,79 @@ Test(sweep_on_device, bodies_give_the_same_with_and_without_sweeps)
     dcl_release(A);
     TEST_OK(dcl_close(cluster));
 }
+
+/* Ranges of DCL_OVER that depend on the other index: a triangle, its mirror, a band, one that no two lines have in common, and an empty
+ * one. */
+struct over_case {
+    char what[32], over[80];
+    int64_t low[2], high[2]; /* of j at index i: low[0] + low[1] * i .. high[0] + high[1] * i, within the row */
+};
+
+static const struct over_case overs[] = {
+    {"triangle", "0 <= i < 11, max(0, i) <= j < 700", {0, 1}, {699, 0}},
+    {"its mirror", "0 <= i < 11, 0 <= j <= i", {0, 0}, {0, 1}},
+    {"steep", "0 <= i < 11, 0 <= j <= 60 * i - 30", {0, 0}, {-30, 60}},
+    {"band", "0 <= i < 11, 40 * i <= j <= min(699, 40 * i + 290)", {0, 40}, {290, 40}},
+    {"lines apart", "0 <= i < 11, 60 * i <= j < min(700, 60 * i + 59)", {0, 60}, {58, 60}},
+    {"a few lines", "3 <= i < 9, max(0, 700 - 100 * i) <= j < min(700, 100 * i)", {700, -100}, {-1, 100}},
+};
+
+Test(sweep_on_device, ranges_of_lines_may_differ)
+{
+    const int n = INNER;
+    const double alpha = 1.5;
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, ROWS, INNER));
+    dcl_array *B = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, INNER, MOST));
+    fill(a, ROWS * INNER, 3);
+    fill(b, INNER * MOST, 5);
+    TEST_OK(dcl_write(A, NULL, a, NULL));
+    TEST_OK(dcl_write(B, NULL, b, NULL));
+    for (size_t o = 0; o < sizeof overs / sizeof overs[0]; o++) {
+        const struct over_case *over = &overs[o];
+        dcl_array *C = test_array(cluster, o % 2 == 0 ? "block" : "*,cyclic(7)", dcl_grid_2d(DCL_DOUBLE, ROWS, MOST));
+        fill(c, ROWS * MOST, 7);
+        TEST_OK(dcl_write(C, NULL, c, NULL));
+        TEST_OK(dcl_forall(cluster, product_text, DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(n), DCL_VALUE(alpha),
+                           DCL_OVER(over->over)));
+        for (int64_t i = o == 5 ? 3 : 0; i < (o == 5 ? 9 : ROWS); i++)
+            for (int64_t j = 0; j < MOST; j++)
+                for (int64_t k = 0; k < INNER; k++)
+                    if (j >= over->low[0] + over->low[1] * i && j <= over->high[0] + over->high[1] * i)
+                        c[i * MOST + j] += 1.5 * a[i * INNER + k] * b[k * MOST + j];
+        TEST_OK(dcl_read(C, NULL, found, NULL));
+        cr_expect_eq(memcmp(found, c, sizeof c), 0, "%s", over->what);
+        dcl_release(C);
+    }
+    dcl_close(cluster);
+}
+
+/* Three axes: the range of lines depends on the first one, that of elements on both. */
+Test(sweep_on_device, ranges_of_planes_may_differ)
+{
+    enum { PLANES = 6, LINES = 9, WIDE = 40 };
+    static double x[PLANES * INNER], y[INNER * WIDE], z[PLANES * LINES * WIDE], got[PLANES * LINES * WIDE];
+    const int n = INNER;
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *X = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, PLANES, INNER));
+    dcl_array *Y = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, INNER, WIDE));
+    dcl_array *Z = test_array(cluster, "block", dcl_grid_3d(DCL_DOUBLE, PLANES, LINES, WIDE));
+    fill(x, PLANES * INNER, 1);
+    fill(y, INNER * WIDE, 2);
+    TEST_OK(dcl_write(X, NULL, x, NULL));
+    TEST_OK(dcl_write(Y, NULL, y, NULL));
+    TEST_OK(dcl_forall(cluster, "double s = j;\nfor (long c = 0; c < n; c++)\n    s += X(i,c) * Y(c,k);\nZ(i,j,k) = s;",
+                       DCL_INOUT(Z), DCL_IN(X), DCL_IN(Y), DCL_VALUE(n),
+                       DCL_OVER("0 <= i < 6, 0 <= j <= i + 2, 2 * i <= k < min(40, 30 + j)")));
+    for (int i = 0; i < PLANES; i++)
+        for (int j = 0; j <= i + 2; j++)
+            for (int k = 2 * i; k < 40 && k < 30 + j; k++) {
+                double s = j;
+                for (int t = 0; t < INNER; t++)
+                    s += x[i * INNER + t] * y[t * WIDE + k];
+                z[(i * LINES + j) * WIDE + k] = s;
+            }
+    TEST_OK(dcl_read(Z, NULL, got, NULL));
+    cr_expect_eq(memcmp(got, z, sizeof z), 0);
+    dcl_close(cluster);
+}

@@ -17,7 +17,7 @@ typedef struct arrays {
     dcl_array *A, *B, *C, *E;
 } arrays;
 
-/* Steps of a stencil with a rim, one in place, one that reads two rows ahead, one in double that reads a row behind, a
+/* Steps of a stencil with a rim, one in place without a corner, one that reads two rows ahead, one in double that reads a row behind, a
  * scalar that changes; and, each seventh round, one that reads columns, which cannot be run band after band. */
 static void call_all(dcl_cluster *cluster, arrays *of, int round)
 {
@@ -31,7 +31,8 @@ static void call_all(dcl_cluster *cluster, arrays *of, int round)
                                 DCL_OUT(B), DCL_IN(A), DCL_VALUE(s)));
         TEST_OK(dcl_swap(A, B));
     }
-    TEST_OK(dcl_forall(cluster, "C(i,j) = 0.5f * C(i,j) + A(i,j);", DCL_INOUT(C), DCL_IN(A)));
+    TEST_OK(dcl_forall(cluster, "C(i,j) = 0.5f * C(i,j) + A(i,j);", DCL_INOUT(C), DCL_IN(A),
+                       DCL_OVER("0 <= i < 512, max(0, i - 400) <= j < 192")));
     TEST_OK(dcl_forall_over(cluster, &upper, "A(i,j) = 0.5f * C(i+2,j);", DCL_OUT(A), DCL_IN(C)));
     TEST_OK(dcl_forall_over(cluster, &lower, "E(i,j) = 0.5 * E(i,j) + A(i-1,j) * (j % 7);", DCL_INOUT(E), DCL_IN(A)));
     if (round % 7 == 0)
