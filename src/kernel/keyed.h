@@ -65,8 +65,8 @@ char *dcli_keyed_functions(dcl_type type);
 
 /** Emit the functions that reduce into the partial results. */
 void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form form);
-/** Emit, for CPUs, the variables at the beginning of a kernel. @param folds  the kernel is that of kernel/source_kept.c. This function and dcli_emit_keyed_end() emit nothing for
- *  bodies that are not keyed reductions. */
+/** Emit, for CPUs, the variables at the beginning of a kernel. @param folds  the kernel is that of kernel/source_kept.c.
+ *  This function and dcli_emit_keyed_end() emit nothing for bodies that are not keyed reductions. */
 void dcli_emit_keyed_begin(dcli_text *out, const dcli_body *body, bool folds);
 /** Emit the code at the end of a kernel that adds a work-item's own partial results to the node's. */
 void dcli_emit_keyed_end(dcli_text *out, const dcli_body *body);
@@ -84,8 +84,8 @@ typedef enum dcli_keyed_calls {
 /** Whether kernels for CPUs compute the keys of a strip in a loop of its own first: short bodies without effects. Compilers vectorize it,
  *  and the loop that reduces the values need not check their keys. */
 bool dcli_keyed_looks_ahead(const dcli_body *body);
-/** Emit the begin of a loop from dcl_from on, as long as DCL_KEYED_AHEAD elements are left; and after statements that look, what leaves the loop
- *  if an element does not exist. */
+/** Emit the begin of a loop from dcl_from on, as long as DCL_KEYED_AHEAD elements are left; and after statements that look,
+ *  what leaves the loop if an element does not exist. */
 void dcli_emit_keyed_look(dcli_text *out, const dcli_body *body);
 void dcli_emit_keyed_looked(dcli_text *out, const dcli_body *body);
 /** Whether kernels for CPUs add the values of a strip to neighbouring elements of a sum of floating-point numbers as vectors: the body is

@@ -51,7 +51,8 @@ enum {
 
 /* Open what dimension 2 runs over: all axes but the innermost and u, and the parts of u: if dimension 1 does not cover axis u, the axis
  * is divided into parts of dcl_span indices, and the work-item is in part dcl_part. A launch has work-items for all parts, so
- * parts alone need no loop. Other axes need one, and squares have one, too: a loop makes a stencil 10 % slower but squares 25 % faster. A block is open afterwards.
+ * parts alone need no loop. Other axes need one, and squares have one, too: a loop makes a stencil 10 % slower but squares
+ * 25 % faster. A block is open afterwards.
  * @param part  an expression: the indices of a part; NULL: the axis is in one part. */
 static void open_outer(dcli_nest *nest, int u, const char *part)
 {
@@ -309,8 +310,8 @@ static void emit_whole_test(dcli_nest *nest, const struct block *block)
 }
 
 /* Emit a kernel in which a work-item computes a block, if the launch is large enough for that; otherwise one element. Blocks at the end of an
- * axis, or at which not all guards have their usual values, are computed element by element: not unrolled, because the registers would be those
- * of the whole kernel. */
+ * axis, or at which not all guards have their usual values, are computed element by element: not unrolled, because the
+ * registers would be those of the whole kernel. */
 static void emit_blocks(dcli_nest *nest, const struct block *block)
 {
     dcli_text *out = nest->out;

@@ -6,8 +6,9 @@
  *
  * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other elements, k<n>_A the
  * copy of it; s<n>_x
- * a scalar argument, f<r>_i, z<r>_i the first and last index of axis r, t<n>_x a variable of the nest; c<n>_x, l<n>_x, u<n>_x the counter of loop n and its bounds; h<k>_x the counter of
- * host loop k. Names of the nest follow an underscore, so they differ from all names of
+ * a scalar argument, f<r>_i, z<r>_i the first and last index of axis r, t<n>_x a variable of the nest; c<n>_x, l<n>_x,
+ * u<n>_x the counter of loop n and its bounds; h<k>_x the counter of host loop k. Names of the nest follow an underscore, so
+ * they differ from all names of
  * OpenCL C. */
 #include <inttypes.h>
 #include <isl/ilp.h>

@@ -3,7 +3,8 @@
  *
  * An operation computes elements of its outputs, each by one thread: the thread of element x runs, in the program's order, the
  * iterations of the operation's statements that write x. So operations have the form of bodies of dcl_forall(). Where threads
- * read elements that others write later, these are copied to another array by an operation before. The plan is verified before it is used (loop/verify.c). */
+ * read elements that others write later, these are copied to another array by an operation before. The plan is verified
+ * before it is used (loop/verify.c). */
 #ifndef DCLI_LOOP_PLAN_H
 #define DCLI_LOOP_PLAN_H
 

@@ -83,8 +83,8 @@ static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *
     return dcli_loops_no_map(plan->sets, isl_map_subtract(map, same));
 }
 
-/* Whether a thread that runs a loop around the loop in which it is written (`turned`) runs the iterations of a dependence in their order. Both
- * run in the same iterations of the loops around these two. */
+/* Whether a thread that runs a loop around the loop in which it is written (`turned`) runs the iterations of a dependence in
+ * their order. Both run in the same iterations of the loops around these two. */
 static bool turned_in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
                             const dcli_loops_operation *operation)
 {

@@ -2,8 +2,9 @@
  *
  * After the message come its number on this connection, 8 bytes little-endian, starting at 1, and without encryption a
  * checksum of 8 bytes: the 64-bit XXH3 of all other bytes of the frame, with the XXH3 of the payload as seed (0 without
- * payload). If the highest bit of the number is set, the checksum leaves out the payload. A heartbeat is a frame that is only a seal, with the number of the last message sent. So the next heartbeat
- * reveals messages lost on a connection that still works. The first heartbeat of a connection with checksums has 8 bytes more, before the
+ * payload). If the highest bit of the number is set, the checksum leaves out the payload. A heartbeat is a frame that is
+ * only a seal, with the number of the last message sent. So the next heartbeat reveals messages lost on a connection that
+ * still works. The first heartbeat of a connection with checksums has 8 bytes more, before the
  * seal: how its sender sees the connection (direct.h). Source: xxhash.h; RFC 23/ZMTP has neither. */
 #ifndef DCLI_NET_SEAL_H
 #define DCLI_NET_SEAL_H

@@ -14,7 +14,8 @@ typedef enum dcli_owner_way {
 /** Parse a numeric address: 127.0.0.1, ::1, or [::1]. @param address_out  IPv4 as a mapped address. */
 bool dcli_owner_parse(const char *host, struct in6_addr *address_out);
 
-/** Get the address and port of a TCP socket, or of its other end. @param address_out  IPv4 as a mapped address. @return false: it has none. */
+/** Get the address and port of a TCP socket, or of its other end. @param address_out  IPv4 as a mapped address.
+ *  @return false: it has none. */
 bool dcli_socket_name(int fd, bool of_peer, struct in6_addr *address_out, int *port_out);
 
 /** Find the listener that gets a connection to an address of this host. If several get it equally, prefer one that is

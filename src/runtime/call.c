@@ -27,7 +27,8 @@ static dcli_text_kind text_of(const dcl_call *call)
     return call->kind == DCL_CALL_IS_TILES ? DCLI_TEXT_TILES : DCLI_TEXT_BODY;
 }
 
-/* Run a reduction: with results in one order; into elements, maybe beside variables and outputs; to variables, maybe beside outputs; by keys; along axes. */
+/* Run a reduction: with results in one order; into elements, maybe beside variables and outputs; to variables, maybe beside
+ * outputs; by keys; along axes. */
 dcl_status dcli_reduction_call(const dcl_call *call)
 {
     bool elements = false, to_values, outputs = has_outputs(call, &to_values);

@@ -301,7 +301,8 @@ void dcli_cluster_trace_begin(dcl_cluster *cluster);
 void dcli_cluster_trace_gather(dcl_cluster *cluster);
 /** Do not write the file when the cluster is closed. */
 void dcli_cluster_trace_give_up(dcl_cluster *cluster);
-/** Write the file, when the cluster is closed: the peers of this process record nothing from now on. @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
+/** Write the file, when the cluster is closed: the peers of this process record nothing from now on.
+ *  @return DCL_OK, DCL_ERR_FILE, DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_trace_write(dcl_cluster *cluster);
 void dcli_cluster_trace_free(dcl_cluster *cluster);
 /** Hook: a node answers a question about its events. */

@@ -66,8 +66,8 @@ dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *
 dcl_status dcli_elements_check(int count, const dcl_arg args[], int elements, const dcli_reduced_element element[]);
 /** The argument by which the parser knows an output that is an element: a result with a rank. */
 dcl_arg dcli_arg_into_element(const dcl_arg *output);
-/** If the input that gives the indices of a reduction stores only some of its elements, run the reduction with a copy. @param look, found_out  as
- *  of dcli_elements_run(). */
+/** If the input that gives the indices of a reduction stores only some of its elements, run the reduction with a copy.
+ *  @param look, found_out  as of dcli_elements_run(). */
 dcl_status dcli_filled_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 /** Run a reduction of any kind, or pass its operations to `look` (call.c). */
 dcl_status dcli_reduction_call(const dcl_call *call);
