@@ -50,7 +50,7 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *      numbers (sqrt, fabs, exp, pow, fmin, fma, ...).
  *  Loops need not be perfectly nested. All names are free: no letter is reserved.
  *
- *  Two arguments must not show the same elements if one of them is written.
+ *  Two arguments must not be, or show by views, the same array if one of them is written.
  *
  *  Loops inside of which nothing can run in parallel are run by the program, one operation per element that is written: the
  *  log has a warning (DCL_LOG=warn) that says which iterations depend on each other. Counters with factors in what is written, as

@@ -281,10 +281,12 @@ static int take_set(void *into, char *value)
     char *equals = strchr(value, '='), *end = NULL;
     if (request->set_count == MOST_SET)
         return cli_usage("loops", "--set was given more than %d times", MOST_SET);
+    errno = 0;
     if (equals != NULL && equals > value)
         strtoll(equals + 1, &end, 10);
-    if (end == NULL || end == equals + 1 || *end != '\0')
-        return cli_usage("loops", "--set is '%s'; expected NAME=VALUE with a whole number, such as n=1000", value);
+    if (end == NULL || end == equals + 1 || *end != '\0' || errno != 0)
+        return cli_usage("loops", "--set is '%s'; expected NAME=VALUE with a whole number of 64 bits, such as n=1000",
+                         value);
     request->set[request->set_count++] = value;
     return CLI_OK;
 }

@@ -566,8 +566,8 @@ static bool can_link(const icd_program *program, int place)
     return compiled || (build->status == CL_BUILD_NONE && build->binary != NULL);
 }
 
-/* Keep the devices for which all programs can be linked, of those that are wanted. As in the specification, none may be linked for a
- * device, which gets no executable then, but not some. */
+/* Keep those of the wanted devices for which all programs can be linked. For each device, either all programs or none must be linkable; with
+ * none, the device gets no executable. */
 static cl_int keep_linkable(icd_program *program, cl_uint count, icd_program *inputs[])
 {
     bool any = false;

@@ -33,8 +33,8 @@ unsigned dcli_keyed_reduced(const dcli_body *body, int r);
 
 /** Whether every key is an index of the body, so that the reduction is one along axes that is computed where an input is stored. */
 bool dcli_keyed_is_along(const dcli_body *body);
-/** Whether every sum of floating-point numbers gets at most one value per index: a reduction along axes has the same bits then. If there
- *  are several, it adds those of an index first, and rounds. */
+/** Whether every sum of floating-point numbers gets at most one value per index. Then a reduction along axes has the same bits. (It first
+ *  adds the values of one index, if there are several, and rounds their sum.) */
 bool dcli_keyed_adds_once(const dcli_body *body);
 /** Most elements of result r of which a group of a GPU has partial results of its own. */
 int64_t dcli_keyed_group_count(const dcli_body *body, int r);

@@ -16,16 +16,16 @@ enum { MOST_ROWS = 64 };
 /* constant + sum of factor[k] * counter k */
 struct row {
     enum {
-        IS_ZERO,
-        IS_POSITIVE,
-        IS_VALUE
-    } kind; /* it is to be 0; not to be below 0; if the rows before it hold, the bound */
+        IS_ZERO,     /* a condition: the row's value is 0 */
+        IS_POSITIVE, /* a condition: the row's value is not below 0 */
+        IS_VALUE     /* the bound is the row's value, if all conditions before it hold */
+    } kind;
     int64_t constant, factor[DCLI_LOOPS_DEPTH];
 };
 
 struct dcli_loops_bound {
     isl_pw_aff *of;
-    int count; /* 0: it has no such form */
+    int count; /* of rows; 0: the bound cannot be written as rows, and isl evaluates it */
     struct row *row;
 };
 

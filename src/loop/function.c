@@ -16,7 +16,7 @@ enum kind {
     REALS,        /* one real at least, not both float and double; integers are converted to the type of the reals */
     REAL_FIRST,   /* the first one real; the others become integers */
     ONE_INTEGER,  /* one type of integers */
-    SOME_INTEGER, /* integers */
+    SOME_INTEGER, /* integers; uint only if all are */
     ONE_TYPE,     /* one type, of integers or reals */
     ANY
 };
@@ -78,7 +78,7 @@ static dcl_type type_of_number(const char *text)
 {
     bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
     if (strpbrk(text, hex ? ".pP" : ".eE") != NULL)
-        return strpbrk(text, hex ? "" : "fF") != NULL ? DCL_FLOAT : DCL_DOUBLE;
+        return strpbrk(hex ? text + strcspn(text, "pP") : text, "fF") != NULL ? DCL_FLOAT : DCL_DOUBLE;
     bool is_unsigned = strpbrk(text, "uU") != NULL;
     unsigned long long value = strtoull(text, NULL, 0);
     bool is_long = strpbrk(text, "lL") != NULL || value > (is_unsigned || hex ? UINT32_MAX : (uint64_t)INT32_MAX);
@@ -178,11 +178,13 @@ static bool check_types(dcli_loops_parser *parser, const dcli_loops_expr *call, 
                           strcmp(call->text, "abs") == 0 ? "use fabs for floats and doubles"
                                                          : "cast it to an integer, as (int)x[i]",
                           "%s is of integers, but is given a %s", call->text, type_names[types[k]]);
-        if (kind != SOME_INTEGER && types[k] != types[0])
+        bool differ = types[k] != types[0];
+        if (kind == SOME_INTEGER ? differ && (types[k] == DCL_UINT32 || types[0] == DCL_UINT32) : differ)
             return refuse(parser, call,
                           is_real(types[0]) || is_real(types[k])
                               ? "write 0.0 in place of 0, or use fmax and fmin, which take integers beside reals"
-                              : "cast one of them, as (long)i",
+                          : kind == SOME_INTEGER ? "cast one of them, as (int)u"
+                                                 : "cast one of them, as (long)i",
                           "%s is given arguments of types %s and %s; expected one type", call->text,
                           type_names[types[0]], type_names[types[k]]);
     }

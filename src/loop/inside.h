@@ -39,8 +39,8 @@ typedef enum dcli_loops_way {
 typedef struct dcli_loops_run {
     dcli_loops_way way;
     int row, sign; /* HOSTED: `row` is the number of the host */
-    int statement; /* FIXED: in whose loops `rest` is written, of which inner ones may be hosted or turned */
-    int turned; /* FIXED: 1 or -1 if a thread runs the loop inside up or down around this one, whose `rest` has its counter */
+    int statement; /* FIXED: `rest` is a sum of counters of this statement's loops; inner loops among them may be HOSTED or `turned` */
+    int turned; /* FIXED: the loop inside this one, whose counter is in `rest`, is run around it: 1 upwards, -1 downwards; 0: it is not */
     dcli_loops_linear rest;
     isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
     isl_pw_aff *low, *high; /* the least and the greatest */

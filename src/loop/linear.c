@@ -62,8 +62,10 @@ static bool read_value(const reader *reader, const dcli_loops_expr *expr, dcli_l
 {
     const dcli_loops_name *name = &reader->tree->name[expr->symbol];
     if (!name->is_integer)
-        return refuse(reader, expr->place, "not-affine", "contains a scalar that is no integer",
-                      "pass an integer as DCL_VALUE");
+        return refuse(reader, expr->place, "not-affine",
+                      name->type == DCL_UINT64 ? "contains a scalar above 9223372036854775807"
+                                               : "contains a scalar that is no integer",
+                      "pass an integer as DCL_VALUE, of 64 bits with sign");
     out->constant = name->value;
     return true;
 }

@@ -715,7 +715,7 @@ dcli_loops_partition *dcli_loops_partition_find(dcli_loops_sets *sets, dcli_loop
     isl_ctx_reset_operations(sets->ctx);
     isl_ctx_set_max_operations(sets->ctx, most);
     if (sets->failed && !failed) {
-        sets->failed = false; /* what is planned does not need it */
+        sets->failed = false; /* a partition is for the report only: its failure is not one of the plan */
         dcli_free(search.found);
         return NULL;
     }

@@ -412,12 +412,13 @@ dcl_status dcli_along_places_run(const dcl_call *call, const dcli_look *look, bo
     if (s.keyed)
         status = look != NULL ? dcli_keyed_look(plain.cluster, plain.box, plain.text, plain.arg_count, args, look)
                               : dcli_keyed_run(plain.cluster, plain.box, plain.text, plain.arg_count, args);
-    else if ((status = dcli_at_input_run(&plain, look, &found)) != DCL_OK || found)
-        ;
-    else if (look != NULL)
-        status = dcli_forall_look(plain.cluster, plain.box, plain.text, DCLI_TEXT_ALONG, plain.arg_count, args, look);
     else
-        status = dcli_forall_run(plain.cluster, plain.box, plain.text, DCLI_TEXT_ALONG, plain.arg_count, args);
+        status = dcli_at_input_run(&plain, look, &found);
+    if (!s.keyed && status == DCL_OK && !found)
+        status =
+            look != NULL
+                ? dcli_forall_look(plain.cluster, plain.box, plain.text, DCLI_TEXT_ALONG, plain.arg_count, args, look)
+                : dcli_forall_run(plain.cluster, plain.box, plain.text, DCLI_TEXT_ALONG, plain.arg_count, args);
     if (status != DCL_OK)
         return status;
     pthread_mutex_lock(&s.cluster->lock);

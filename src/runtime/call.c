@@ -31,25 +31,25 @@ static dcli_text_kind text_of(const dcl_call *call)
  * outputs; by keys; along axes. */
 dcl_status dcli_reduction_call(const dcl_call *call)
 {
-    bool elements = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_filled_run(call, NULL, &elements);
-    if (elements)
+    bool ran = false, to_values, outputs = has_outputs(call, &to_values);
+    dcl_status status = dcli_filled_run(call, NULL, &ran);
+    if (ran)
         return status;
-    status = dcli_leaves_run(call, NULL, &elements);
-    if (elements)
+    status = dcli_leaves_run(call, NULL, &ran);
+    if (ran)
         return status;
-    status = outputs && !to_values ? dcli_along_places_run(call, NULL, &elements) : DCL_OK;
-    if (elements)
+    status = outputs && !to_values ? dcli_along_places_run(call, NULL, &ran) : DCL_OK;
+    if (ran)
         return status;
-    status = outputs ? dcli_elements_run(call, NULL, &elements) : DCL_OK;
-    if (elements)
+    status = outputs ? dcli_elements_run(call, NULL, &ran) : DCL_OK;
+    if (ran)
         return status;
     if (to_values || !outputs)
         return dcli_reduction_run(call->cluster, call->box, call->text, call->arg_count, call->args);
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
         return dcli_keyed_run(call->cluster, call->box, call->text, call->arg_count, call->args);
-    status = dcli_at_input_run(call, NULL, &elements);
-    if (elements)
+    status = dcli_at_input_run(call, NULL, &ran);
+    if (ran)
         return status;
     return dcli_forall_run(call->cluster, call->box, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args);
 }
@@ -79,25 +79,25 @@ dcl_status dcl_call_run(const dcl_call *call)
 /* Pass the plans of a reduction to `look`. */
 dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look)
 {
-    bool elements = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_filled_run(call, look, &elements);
-    if (elements)
+    bool ran = false, to_values, outputs = has_outputs(call, &to_values);
+    dcl_status status = dcli_filled_run(call, look, &ran);
+    if (ran)
         return status;
-    status = dcli_leaves_run(call, look, &elements);
-    if (elements)
+    status = dcli_leaves_run(call, look, &ran);
+    if (ran)
         return status;
-    status = outputs && !to_values ? dcli_along_places_run(call, look, &elements) : DCL_OK;
-    if (elements)
+    status = outputs && !to_values ? dcli_along_places_run(call, look, &ran) : DCL_OK;
+    if (ran)
         return status;
-    status = outputs ? dcli_elements_run(call, look, &elements) : DCL_OK;
-    if (elements)
+    status = outputs ? dcli_elements_run(call, look, &ran) : DCL_OK;
+    if (ran)
         return status;
     if (to_values || !outputs)
         return dcli_reduction_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
     if (dcli_call_is_keyed(call->text, call->arg_count, call->args))
         return dcli_keyed_look(call->cluster, call->box, call->text, call->arg_count, call->args, look);
-    status = dcli_at_input_run(call, look, &elements);
-    if (elements)
+    status = dcli_at_input_run(call, look, &ran);
+    if (ran)
         return status;
     return dcli_forall_look(call->cluster, call->box, call->text, text_of(call), call->arg_count, call->args, look);
 }

@@ -1,8 +1,8 @@
 /* worker/recent.h - which loop bodies a node runs again and again, by the batches that it launched alone of late.
  *
- * The bodies that recur are compiled into one program (worker/series.h). What the node ran before the present part of the user's program
- * says nothing about this part. So a choice is made after a number of batches without a body that was not seen shortly before,
- * and by these batches only. If new bodies keep coming, it is made after twice as many. */
+ * The bodies that recur are compiled into one program (worker/series.h). They are chosen when a number of batches in a row have run no new
+ * body, and among these batches only: what was run earlier may never be run again. If new bodies keep coming, they are chosen
+ * after twice as many batches. */
 #ifndef DCLI_WORKER_RECENT_H
 #define DCLI_WORKER_RECENT_H
 

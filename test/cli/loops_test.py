@@ -139,7 +139,8 @@ class Wrong(unittest.TestCase):
                                  (["a.c", "-o", "a.c"], "-o is the program itself"),
                                  (["a.c", "b.c", "--report"], "expected one file"),
                                  (["a.c", "--report", "--set", "n"], "expected NAME=VALUE"),
-                                 (["a.c", "--report", "--set", "n=1.5"], "expected NAME=VALUE")]:
+                                 (["a.c", "--report", "--set", "n=1.5"], "expected NAME=VALUE"),
+                                 (["a.c", "--report", "--set", "n=99999999999999999999"], "a whole number of 64 bits")]:
             with self.subTest(arguments):
                 done = run(DCL, "loops", *arguments)
                 self.assertEqual(done.returncode, 2)
