@@ -240,8 +240,8 @@ static void emit_plain(dcli_nest *nest)
     dcli_text_put(nest->out, v > 0 ? "    }\n    }\n" : "");
 }
 
-/* What a work-item computes in a large launch: neighbouring lines, each of so many elements at a distance of `wide`. No lines: it computes
- * no block. */
+/* The block that a work-item computes in a large launch: neighbouring lines, and in each of them `columns` elements, `wide` apart. With 0
+ * lines, it computes no block. */
 struct block {
     int lines, columns, wide;
     bool swept; /* a sweep: kernel/sweep.h */
@@ -516,7 +516,7 @@ static int64_t outer_groups(const dcli_body *body, const int64_t count[], int se
     return outer;
 }
 
-/* Whether a launch has so many indices that a work-item computes several of them. */
+/* Whether a launch has enough indices for work-items that compute several of them. */
 static bool is_large(const dcli_body *body, const int64_t count[], int64_t rows)
 {
     int64_t indices = rows;
@@ -539,8 +539,8 @@ static bool computes_blocks(const dcli_body *body, const struct block *block, co
            groups_for(count[v], block->wide * block->columns) * block->wide < count[v];
 }
 
-/* The size of a launch of one row. @param rows  rows of this shape in all: if there are few indices in them, each
- * work-item gets one. @param block  what it computes otherwise, if it has lines. */
+/* The size of a launch of one row. @param rows  how many rows have this shape: if they have few indices, each
+ * work-item computes one. @param block  that of the body: block_of(). */
 static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows,
                                     const struct block *block)
 {

@@ -26,7 +26,6 @@ enum {
     MOST_COPIES = 64,   /* of a statement in unrolled loops */
     STACKED_STEPS = 4,  /* steps of a loop at once, of several lines: their factors stay in registers */
     SINGLE_STEPS = 8,   /* of one line */
-    GPU_STEPS = 1,      /* on GPUs: what more steps read takes too many registers */
     AT_ENDS = 16,       /* elements at once that run steps which not all elements of a strip have in common */
     STACKED_BYTES = 64, /* of vectors, where several lines share what they read */
     SINGLE_BYTES = 32   /* of two vectors at once */
@@ -678,12 +677,9 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
 static void put_steps(const struct sweep *s, int q, int t, int end, int d)
 {
     dcli_text *out = s->nest->out;
-    int steps = s->distance > 0 ? GPU_STEPS : s->lines > 1 ? STACKED_STEPS : SINGLE_STEPS;
-    if (s->distance > 0) {
-        dcli_text_put(out, "    long dcl_c%d = dcl_low;\n    for (; dcl_c%d + %d <= dcl_high; dcl_c%d += %d) {\n", q, q,
-                      steps - 1, q, steps);
-        put_plain(s, t, end, d, q, steps, false);
-        dcli_text_put(out, "    }\n#pragma unroll 1\n    for (; dcl_c%d <= dcl_high; dcl_c%d++) {\n", q, q);
+    int steps = s->lines > 1 ? STACKED_STEPS : SINGLE_STEPS;
+    if (s->distance > 0) { /* one by one: what several steps read takes too many registers */
+        dcli_text_put(out, "    for (long dcl_c%d = dcl_low; dcl_c%d <= dcl_high; dcl_c%d++) {\n", q, q, q);
         put_plain(s, t, end, d, q, 1, false);
         dcli_text_put(out, "    }\n");
         return;

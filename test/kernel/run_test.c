@@ -261,7 +261,7 @@ Test(kernel_device_run, guarded_stencil_on_a_gpu)
     stencil(DCLI_FORM_GPU, DCLI_VARIANT_CHECKED);
 }
 
-/* Products large enough that work-items compute sweeps, with lines and columns beyond the last sweep; the loop has steps left over. */
+/* Products large enough that work-items compute sweeps, with lines and columns beyond the last sweep. */
 static void product(int64_t rows, int64_t columns, int64_t depth, const char *text)
 {
     const int64_t zeros[2] = {0}, ones[2] = {1, 1};
