@@ -21,7 +21,9 @@
  * second on, the clusters taking turns. Results are compared first. Uneven and mandelbrot also run without lending under a
  * map that deals the same work evenly. What that takes above the ideal is lost by the machine and by a call's begin and
  * end, not by lending: two processors that compute at once may be slower than one alone, because they share caches, a
- * core or a power limit.
+ * core or a power limit. How much that is, is measured in the same turns: two threads of this program, on a processor
+ * each, run the same loop for some 10 ms, first one after the other, then at once. The later of both at once against the
+ * slower one alone is what two nodes lose in any case.
  * Balanced compares pays with never in 11 trials, or as many as are given. The place of a cluster's arrays in memory changes its times for as long as
  * it exists, and the cluster that is opened first may get another place than the second. So a trial opens two pairs of clusters, one after
  * the other, the second pair in the reverse order. Each pair runs in the order never, pays, pays, never and its reverse in
@@ -33,6 +35,8 @@
  * times, which are printed for uneven work, suffer least. */
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +110,108 @@ static struct pair open_pair(const struct work *work, const char *steal, const c
     return pair;
 }
 
+/* ---- two processors at once -------------------------------------------------------------------------------------------- */
+
+enum { PROCESSORS = 2 };
+
+/* A thread on a processor of its own. */
+struct computer {
+    pthread_t thread;
+    pthread_barrier_t *turn;
+    int processor;
+    int64_t loops; /* of the next turn; 0: none; -1: the thread ends */
+    double took;   /* ms */
+    uint32_t value[TASK];
+};
+
+struct machine {
+    struct computer computer[PROCESSORS];
+    pthread_barrier_t turn;
+    int64_t loops; /* that take some 10 ms */
+    double alone[ROUNDS], at_once[ROUNDS], ratio[ROUNDS];
+    int rounds;
+};
+
+static void *compute(void *argument)
+{
+    struct computer *own = argument;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(own->processor, &set);
+    check(pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0, "pthread_setaffinity_np");
+    for (;;) {
+        pthread_barrier_wait(own->turn);
+        if (own->loops < 0)
+            return NULL;
+        double began = now_ms();
+        for (int64_t k = 0; k < own->loops; k++)
+            for (int i = 0; i < TASK; i++)
+                own->value[i] = own->value[i] * 1664525 + 1013904223;
+        own->took = now_ms() - began;
+        pthread_barrier_wait(own->turn);
+    }
+}
+
+/* @return ms of the slower of the threads that compute */
+static double turn(struct machine *machine, bool first, bool second)
+{
+    struct computer *computer = machine->computer;
+    computer[0].loops = first ? machine->loops : 0;
+    computer[1].loops = second ? machine->loops : 0;
+    pthread_barrier_wait(&machine->turn);
+    pthread_barrier_wait(&machine->turn);
+    return fmax(computer[0].took, computer[1].took);
+}
+
+/* @return whether there are two processors */
+static bool open_machine(struct machine *machine)
+{
+    enum { CALIBRATED = 1000 };
+    cpu_set_t all;
+    *machine = (struct machine){.loops = CALIBRATED};
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < PROCESSORS)
+        return false;
+    pthread_barrier_init(&machine->turn, NULL, PROCESSORS + 1);
+    for (int n = 0, processor = -1; n < PROCESSORS; n++) {
+        do
+            processor++;
+        while (!CPU_ISSET(processor, &all));
+        machine->computer[n].processor = processor;
+        machine->computer[n].turn = &machine->turn;
+        check(pthread_create(&machine->computer[n].thread, NULL, compute, &machine->computer[n]) == 0,
+              "pthread_create");
+    }
+    double ms = fmin(turn(machine, true, false), turn(machine, true, false));
+    machine->loops = (int64_t)(CALIBRATED * 10 / ms);
+    return true;
+}
+
+static void measure_machine(struct machine *machine)
+{
+    int r = machine->rounds++;
+    machine->alone[r] = fmax(turn(machine, true, false), turn(machine, false, true));
+    machine->at_once[r] = turn(machine, true, true);
+    machine->ratio[r] = machine->at_once[r] / machine->alone[r];
+}
+
+static void close_machine(struct machine *machine)
+{
+    for (int n = 0; n < PROCESSORS; n++)
+        machine->computer[n].loops = -1;
+    pthread_barrier_wait(&machine->turn);
+    for (int n = 0; n < PROCESSORS; n++)
+        pthread_join(machine->computer[n].thread, NULL);
+    pthread_barrier_destroy(&machine->turn);
+    double alone = median(machine->rounds, machine->alone), at_once = median(machine->rounds, machine->at_once);
+    printf(
+        "this machine, the same loop on two processors: one after the other %.2f ms, at once %.2f ms, ratio %.3f, of "
+        "least times %.3f (median of %d)\n",
+        alone, at_once, median(machine->rounds, machine->ratio), machine->at_once[0] / machine->alone[0],
+        machine->rounds);
+}
+
+/* ---- uneven work, measured ------------------------------------------------------------------------------------------- */
+
 /* Print a median, and how it compares with the ideal, beside the same of the least times. */
 static void report(const struct work *work, const struct pair *pair, const char *steal, double single[], double took[])
 {
@@ -137,6 +243,8 @@ static void measure(const struct work *work, const char *fault)
         pair[pairs++] = open_pair(work, "never", work->even_map);
     unsetenv("DCL_FAULT");
     double single[ROUNDS];
+    struct machine machine;
+    bool two = open_machine(&machine);
     run(one, work, C);
     for (int p = 0; p < pairs; p++) {
         run(pair[p].cluster, work, pair[p].C);
@@ -146,7 +254,11 @@ static void measure(const struct work *work, const char *fault)
         single[r] = run(one, work, C);
         for (int p = 0; p < pairs; p++)
             pair[p].took[r] = run(pair[p].cluster, work, pair[p].C);
+        if (two)
+            measure_machine(&machine);
     }
+    if (two)
+        close_machine(&machine);
     for (int p = 0; p < pairs; p++) {
         compare(work, C, pair[p].C);
         report(work, &pair[p], p < POLICIES ? policy[p] : "never, dealt evenly", single, pair[p].took);

@@ -25,9 +25,9 @@ static inline int dcli_thread_start(pthread_t *thread_out, void *(*run)(void *ar
 {
     sigset_t before;
     dcli_signals_block(&before);
-    dcli_slice_begin_starting();
+    dcli_slice_lower();
     int code = pthread_create(thread_out, NULL, run, argument);
-    dcli_slice_end_starting();
+    dcli_slice_restore();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code;
 }

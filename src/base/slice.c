@@ -72,13 +72,13 @@ bool dcli_slice_shorten(void)
 
 bool dcli_slice_is_raised(void) { return inherited > 0; }
 
-void dcli_slice_begin_starting(void)
+void dcli_slice_lower(void)
 {
     if (inherited > 0)
         pthread_setschedprio(pthread_self(), inherited);
 }
 
-void dcli_slice_end_starting(void)
+void dcli_slice_restore(void)
 {
     if (inherited > 0)
         pthread_setschedprio(pthread_self(), inherited + 1);

@@ -17,10 +17,11 @@
  *  @return whether the thread has a short slice, or the priority, now.
  *  Source: sched_setattr(2), sched(7); kernel/sched/fair.c of Linux 6.12, PREEMPT_SHORT. */
 bool dcli_slice_shorten(void);
-/** Threads inherit real-time priorities. So a thread whose priority dcli_slice_shorten() has raised gives it back while
- *  it starts others. For other threads, both do nothing. */
-void dcli_slice_begin_starting(void);
-void dcli_slice_end_starting(void);
+/** A thread whose priority dcli_slice_shorten() has raised gives it back, and takes it again. It gives it back while it
+ *  starts other threads, because they inherit it, and while it polls, because sched_yield() leaves the processor only to
+ *  threads of the same priority. For other threads, both do nothing. */
+void dcli_slice_lower(void);
+void dcli_slice_restore(void);
 
 /** Whether dcli_slice_shorten() has raised the priority of the calling thread. */
 bool dcli_slice_is_raised(void);

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/slice.h"
 #include "net/endpoint.h"
 #include "net/table.h"
 
@@ -97,11 +98,21 @@ void dcli_endpoint_pause(const dcli_endpoint *endpoint)
 #endif
 }
 
+static bool is_over(const dcli_endpoint *endpoint, int64_t until_ns)
+{
+    return endpoint->transport->seems_ready(endpoint) || atomic_load_explicit(&endpoint->woken, memory_order_acquire) ||
+           dcli_monotonic_ns() >= until_ns;
+}
+
+/* Poll. Threads of this priority may run meanwhile: among them is the one that is to send something. */
 static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
-    while (!endpoint->transport->seems_ready(endpoint) &&
-           !atomic_load_explicit(&endpoint->woken, memory_order_acquire) && dcli_monotonic_ns() < until_ns)
+    if (is_over(endpoint, until_ns))
+        return;
+    dcli_slice_lower();
+    while (!is_over(endpoint, until_ns))
         dcli_endpoint_pause(endpoint);
+    dcli_slice_restore();
 }
 
 /* Sleep in poll(). Another thread, whose place this one has taken, may still be in poll(), too: so there are two

@@ -84,6 +84,8 @@ static int64_t find_ready(dcli_worker *worker)
     if (stealing->compiling != NULL && dcli_program_is_compiled(stealing->compiling))
         take_compiled(worker);
     const dcli_entries *entries = &worker->catalog.entries;
+    if (stealing->compiling == NULL && stealing->ready_upto >= entries->last_operation)
+        return stealing->ready_upto;
     const dcli_entry *entry = first_unready(worker, entries->kept_first);
     if (entry == NULL)
         entry = first_unready(worker, entries->first);
@@ -366,6 +368,8 @@ static void answer(dcli_worker *worker, int thief)
         return;
     count = dcli_min(count, offer.end);
     int64_t each = loan_of(worker, &offer, count);
+    if (policy_of(worker->as_node->stealing, dcli_entry_of(offer.operation)) == DCL_STEAL_PAYS)
+        count = dcli_lend_even(offer.end, count, each);
     if (!dcli_node_offer(worker->node, thief, count, each, &offer)) {
         each = 1; /* there is no memory for a loan of several */
         if (!dcli_node_offer(worker->node, thief, count, each, &offer))

@@ -45,6 +45,17 @@ int64_t dcli_lend_count(const dcli_lend_case *c)
     return pays < 1 ? 0 : pays < (double)most ? (int64_t)pays : most;
 }
 
+int64_t dcli_lend_even(int64_t end, int64_t count, int64_t each)
+{
+    enum { SHARE = 8 };
+    for (int64_t unit = each; unit > 1; unit /= 2) {
+        int64_t left_out = dcli_ceil_div(end - count, unit) * unit - (end - count);
+        if (left_out < count && left_out <= dcli_ceil_div(count, SHARE))
+            return count - left_out;
+    }
+    return count;
+}
+
 int64_t dcli_lend_each(const dcli_lend_case *c, int64_t count)
 {
     enum { LEAST_NS = 500000, MOST_NS = 2000000, SHARE = 4, TEST_EACH = 2 };

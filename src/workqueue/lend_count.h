@@ -33,6 +33,13 @@ typedef struct dcli_lend_case {
  *  @return 0 .. offered */
 int64_t dcli_lend_count(const dcli_lend_case *c);
 
+/** Leave out the first of the batches to be lent, at most an eighth of them, or one, so that the loans begin at multiples of
+ *  a number that is as near to `each` as possible. Otherwise there would be short loans at both ends.
+ *  @param end    number of the first batch after those to be lent.
+ *  @param count  batches to be lent. @param each  batches per loan, a power of two.
+ *  @return the number of batches to lend, 1 .. count */
+int64_t dcli_lend_even(int64_t end, int64_t count, int64_t each);
+
 /** Choose the number of batches per loan. It is a power of two, so that few different loans are planned. With
  *  DCL_STEAL_PAYS, a loan takes at most a quarter of the time that the victim still needs, but up to 500 us in any case,
  *  and never more than 2 ms: each loan wakes both nodes several times, but a loan that the thief has begun cannot be taken

@@ -7,7 +7,7 @@ enum {
     WHOLE_NS = 2000000,  /* an operation that takes at most as long is one launch */
     LAUNCH_NS = 2000000, /* a launch of a part of one takes at most as long: another one, with the waking up for it,
                             costs some 10 to 30 us */
-    SHORT_NS = 500000,  /* the last launches of an operation become shorter, down to this, so that nodes end at the same
+    SHORT_NS = 1000000, /* the last launches of an operation become shorter, down to this, so that nodes end at the same
                           time */
     REST_SHARE = 3,     /* a launch takes at most this part of the batches that can start */
     MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */

@@ -102,6 +102,9 @@ typedef struct dcli_lent_batch {
 /** Number n, from 0 on, of the loans that are not taken back. @return false: there are no more. */
 bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *batch_out);
 
+/** Whether batches that were lent to a node are still out. */
+bool dcli_node_has_lent(const dcli_node *node, int thief);
+
 /** No question will be sent or answered with a loan any more: finished operations need not be kept for questions, and all
  *  open questions of others get NOTHING. Loans that are under way go on. */
 void dcli_node_stop_lending(dcli_node *node);

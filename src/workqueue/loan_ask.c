@@ -78,7 +78,7 @@ static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_
 {
     if (bytes < 1 || victim->refused_upto >= upto || dcli_node_is_asking(node, victim->node))
         return false;
-    if (now_ns < victim->next_ns) {
+    if (now_ns < victim->next_ns || dcli_node_has_lent(node, victim->node)) {
         *later_out = true;
         return false;
     }

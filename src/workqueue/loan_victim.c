@@ -266,6 +266,14 @@ bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *bat
     return false;
 }
 
+bool dcli_node_has_lent(const dcli_node *node, int thief)
+{
+    for (int64_t o = 0; node->lending != NULL && o < node->lending->out_count; o++)
+        if (dcli_loan_is_out(&node->lending->out[o]) && node->lending->out[o].thief == thief)
+            return true;
+    return false;
+}
+
 bool dcli_node_take_back(dcli_node *node, int64_t operation, int64_t batch)
 {
     struct dcli_lending *lending = node->lending;

@@ -171,3 +171,24 @@ Test(lend_count, loans_begin_at_multiples)
     cr_expect_eq(dcli_loan_end(7, 100, 1), 8);
     cr_expect_eq(dcli_loan_end(7, INT64_MAX, INT64_MAX), INT64_MAX);
 }
+
+Test(lend_count, loans_are_made_even)
+{
+    static const struct {
+        char what[48];
+        int64_t end, count, each, lent;
+    } cases[] = {
+        {"they begin at a multiple", 128, 32, 8, 32},
+        {"an eighth of them is left out", 128, 26, 8, 24},
+        {"more would be, so they begin at a multiple of 4", 128, 31, 8, 28},
+        {"or of 2", 98, 7, 4, 6},
+        {"of few batches one is left out", 97, 6, 4, 5},
+        {"two would be too many", 97, 7, 4, 7},
+        {"the only batch is not", 97, 1, 1, 1},
+        {"loans of one batch", 97, 6, 1, 6},
+    };
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        int64_t lent = dcli_lend_even(cases[n].end, cases[n].count, cases[n].each);
+        cr_expect_eq(lent, cases[n].lent, "%s: %" PRId64, cases[n].what, lent);
+    }
+}

@@ -7,6 +7,7 @@
 #include "support/ways.h"
 #include "workqueue/bench.h"
 #include "workqueue/loan.h"
+#include "workqueue/loan_ask.h"
 #include "workqueue/ops.h"
 #include "workqueue/plan_loan.h"
 
@@ -126,6 +127,27 @@ Test(loan, victim_lends_and_writes_the_result)
     bench_expect(bench, "the result", "write 3.3 to 1 question 1");
     bench_ends_batch(bench, LENT_OP, 3, DCL_OK);
     bench_expect(bench, "it is written", "retire 3; marks to 1 3/3; marks to 2 3/3");
+    bench_close(bench);
+}
+
+/* The thief had nothing else to do when it borrowed them. */
+Test(loan, a_node_asks_none_that_has_batches_of_it)
+{
+    struct bench *bench = lender(true);
+    dcli_asking asking = {0};
+    bool later = false;
+    dcli_asking_limit(&asking, BYTES);
+    dcli_asking_choose(&asking, 7, VICTIM, NODES, bench->ways, NULL);
+    bench_expect(bench, "it goes on with the others", "run 3.1; run 3.2; marks to 1 2/2");
+    cr_expect(dcli_node_has_lent(bench->node, THIEF));
+    cr_expect_not(dcli_node_has_lent(bench->node, THIEF + 1));
+    cr_expect_eq(dcli_asking_ask(&asking, bench->node, LENT_OP, 0, &later), 0);
+    cr_expect(later, "it may ask when the batch is back");
+    hears_result(bench, 1, 3, true);
+    cr_expect_not(dcli_node_has_lent(bench->node, THIEF));
+    later = false;
+    cr_expect_eq(dcli_asking_ask(&asking, bench->node, LENT_OP, 0, &later), 1);
+    cr_expect_not(later);
     bench_close(bench);
 }
 
