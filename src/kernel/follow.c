@@ -27,16 +27,10 @@ static const dcli_term *lone_index(const dcli_body *body, int a, int d)
     return found;
 }
 
-/* Two reads of an array of which one follows the other at a constant distance. */
-struct follower {
-    int leader;                     /* an access before; -1: there is none */
-    int64_t distance[DCL_MAX_RANK]; /* in steps of the leader along each loop axis */
-};
-
-static bool follows(const dcli_body *body, int a, int b, struct follower *out)
+bool dcli_follows(const dcli_body *body, int a, int b, dcli_follower *out)
 {
     const dcli_body_access *x = &body->access[a], *y = &body->access[b];
-    *out = (struct follower){.leader = a};
+    *out = (dcli_follower){.leader = a};
     if (x->param != y->param || x->written || y->written || x->reach != DCLI_REACH_AFFINE || y->reach != x->reach ||
         body->inside->access_inner_count[a] > 0 || body->inside->access_inner_count[b] > 0)
         return false;
@@ -56,13 +50,13 @@ static bool follows(const dcli_body *body, int a, int b, struct follower *out)
     return true;
 }
 
-static struct follower follower_of(const dcli_body *body, int b)
+static dcli_follower follower_of(const dcli_body *body, int b)
 {
-    struct follower found;
+    dcli_follower found;
     for (int a = 0; a < b; a++)
-        if (follows(body, a, b, &found))
+        if (dcli_follows(body, a, b, &found))
             return found;
-    return (struct follower){.leader = -1};
+    return (dcli_follower){.leader = -1};
 }
 
 /* Whether the step of an access along an axis is 1 in dcl_unit. */
@@ -72,7 +66,7 @@ static bool has_unit(const dcli_body *body, int a, int m)
 }
 
 /* Write the distance of a follower from its leader, in elements of memory. */
-static void put_distance(dcli_text *out, const dcli_body *body, const struct follower *follower)
+static void put_distance(dcli_text *out, const dcli_body *body, const dcli_follower *follower)
 {
     for (int m = 0; m < body->space_rank; m++)
         if (follower->distance[m] != 0 && has_unit(body, follower->leader, m))
@@ -85,7 +79,7 @@ void dcli_emit_followers_test(const dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
     for (int b = 0; b < body->access_count; b++) {
-        struct follower follower = follower_of(body, b);
+        dcli_follower follower = follower_of(body, b);
         int a = follower.leader;
         if (a < 0)
             continue;
@@ -98,17 +92,25 @@ void dcli_emit_followers_test(const dcli_nest *nest)
     }
 }
 
+void dcli_put_follower(const dcli_nest *nest, int b)
+{
+    dcli_follower follower = follower_of(nest->body, b);
+    int a = follower.leader < 0 ? b : follower.leader;
+    char offset[96];
+    dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
+    dcli_text_put(nest->out, "dcl_p%d[%s", a, offset);
+    if (a != b)
+        put_distance(nest->out, nest->body, &follower);
+    dcli_text_put(nest->out, "]");
+}
+
 void dcli_emit_followers(const dcli_nest *nest)
 {
-    const dcli_body *body = nest->body;
-    for (int b = 0; b < body->access_count; b++) {
-        struct follower follower = follower_of(body, b);
-        char offset[96];
-        if (follower.leader < 0)
+    for (int b = 0; b < nest->body->access_count; b++) {
+        if (follower_of(nest->body, b).leader < 0)
             continue;
-        dcli_nest_offset(nest, follower.leader, nest->innermost, offset, sizeof offset);
-        dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_p%d[%s", b, b, follower.leader, offset);
-        put_distance(nest->out, body, &follower);
-        dcli_text_put(nest->out, "]\n");
+        dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d ", b, b);
+        dcli_put_follower(nest, b);
+        dcli_text_put(nest->out, "\n");
     }
 }

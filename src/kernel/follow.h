@@ -8,9 +8,20 @@
 
 #include "kernel/nest.h"
 
+/** A read of an array that follows another one at a constant distance. */
+typedef struct dcli_follower {
+    int leader;                     /* the other access, which has a lesser number; -1: there is none */
+    int64_t distance[DCL_MAX_RANK]; /* in steps of the leader along each loop axis */
+} dcli_follower;
+
+/** Whether read b follows read a. */
+bool dcli_follows(const dcli_body *body, int a, int b, dcli_follower *out);
+
 /** Emit ` && CONDITION`: all followers have their distance from their leaders in this row. Offsets are those emitted last. */
 void dcli_emit_followers_test(const dcli_nest *nest);
 /** Define the macros dcl_a<a> of all followers anew, as elements of their leaders. For dcl_unit, where the test above holds. */
 void dcli_emit_followers(const dcli_nest *nest);
+/** Put the element of an affine access: for a follower, as an element of its leader. */
+void dcli_put_follower(const dcli_nest *nest, int b);
 
 #endif

@@ -20,7 +20,8 @@
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
  * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a read waits for
  * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3280
- * in groups of 32 x 8 with 8 indices of a line, and at 3500 there with blocks of 4 x 4 indices, whose lines share what they read. */
+ * in groups of 32 x 8 with 8 indices of a line, at 3500 there with blocks of 4 x 4 indices, whose lines share what they read, and at 3800 if
+ * these lines are vectors (kernel/vectors.h). */
 #include "base/check.h"
 #include "kernel/cl.h"
 #include "kernel/follow.h"
@@ -30,6 +31,7 @@
 #include "kernel/nest.h"
 #include "kernel/source_chain.h"
 #include "kernel/sweep.h"
+#include "kernel/vectors.h"
 
 enum {
     SQUARE = DCLI_SQUARE,
@@ -263,17 +265,17 @@ static struct block block_of(const dcli_body *body, dcli_variant variant)
 }
 
 /* Open the loops over a block's elements, which compilers unroll: they issue the reads of all of them at once.
- * @param corners  only over those at the corners */
-static void open_block(dcli_nest *nest, const struct block *block, bool corners)
+ * @param apart  the distance of elements along a line, as an expression. @param corners  only over those at the corners */
+static void open_block(dcli_nest *nest, const struct block *block, const char *apart, bool corners)
 {
     int v = nest->innermost, u = v - 1, across = corners ? dcli_max(block->columns - 1, 1) : 1;
     int down = corners ? dcli_max(block->lines - 1, 1) : 1;
     dcli_text_put(
         nest->out,
         "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k += %d) {\n"
-        "    const long dcl_t%d = dcl_v + dcl_k * %d;\n"
+        "    const long dcl_t%d = dcl_v + dcl_k * %s;\n"
         "#pragma unroll\n    for (int dcl_l = 0; dcl_l < %d; dcl_l += %d) {\n    const long dcl_t%d = dcl_u + dcl_l;\n",
-        block->columns, across, v, block->wide, block->lines, down, u);
+        block->columns, across, v, apart, block->lines, down, u);
     dcli_nest_index(nest, v);
     dcli_nest_index(nest, u);
 }
@@ -282,7 +284,9 @@ static void open_block(dcli_nest *nest, const struct block *block, bool corners)
 static void emit_block(const dcli_nest *nest, const struct block *block)
 {
     dcli_nest line = *nest;
-    open_block(&line, block, false);
+    char apart[16];
+    snprintf(apart, sizeof apart, "%d", block->wide);
+    open_block(&line, block, apart, false);
     dcli_nest_advance(&line, line.innermost - 1);
     emit_elements(&line, false);
     dcli_emit_followers(&line);
@@ -291,19 +295,68 @@ static void emit_block(const dcli_nest *nest, const struct block *block)
     dcli_text_put(line.out, "    }\n    }\n");
 }
 
+/* The same for lines of vectors. */
+static void emit_vector_block(const dcli_nest *nest, const struct block *block, const dcli_vectors *vectors)
+{
+    dcli_nest line = *nest;
+    int v = line.innermost, u = v - 1;
+    dcli_text_put(line.out,
+                  "#pragma unroll\n    for (int dcl_l = 0; dcl_l < %d; dcl_l++) {\n"
+                  "    const long dcl_t%d = dcl_u + dcl_l, dcl_t%d = dcl_v;\n",
+                  block->lines, u, v);
+    dcli_nest_index(&line, u);
+    dcli_nest_advance(&line, u);
+    emit_elements(&line, false);
+    dcli_emit_followers(&line);
+    dcli_emit_vectors(&line, vectors);
+    dcli_text_put(line.out,
+                  "#pragma unroll\n    for (int dcl_k = 0; dcl_k < %d; dcl_k++) {\n"
+                  "    const long dcl_t%d = dcl_v + dcl_k;\n",
+                  block->columns, v);
+    dcli_nest_index(&line, v);
+    dcli_emit_usual_text(line.out, line.body);
+    dcli_text_put(line.out, "    }\n");
+    dcli_emit_vectors_end(&line, vectors);
+    dcli_emit_elements_end(line.out, line.body);
+    dcli_text_put(line.out, "    }\n");
+}
+
+/* Emit where a work-item's block begins, dcl_u and dcl_v, and how far its elements are apart along a line, dcl_apart. With vectors, the blocks
+ * of a row begin before it if its first element is inside of one. */
+static void emit_block_begin(dcli_nest *nest, const struct block *block, const dcli_vectors *vectors)
+{
+    dcli_text *out = nest->out;
+    dcli_text_put(out, "    const long dcl_u = dcl_part * dcl_span + get_global_id(1) * dcl_lines;\n"
+                       "    const long dcl_o = get_group_id(0) * get_local_size(0) * dcl_columns;\n");
+    if (vectors->length == 0) {
+        dcli_text_put(out, "    const long dcl_apart = get_local_size(0), dcl_v = dcl_o + get_local_id(0);\n");
+        return;
+    }
+    dcli_text_put(out, "    const bool dcl_vectors = dcl_large");
+    dcli_emit_vectors_test(nest, vectors);
+    dcli_text_put(out,
+                  ";\n    const long dcl_apart = dcl_vectors ? 1 : get_local_size(0);\n"
+                  "    const long dcl_v = dcl_o + (dcl_vectors ? (long)get_local_id(0) * %d - ",
+                  block->columns);
+    dcli_emit_vectors_shift(nest, vectors);
+    dcli_text_put(out, " : (long)get_local_id(0));\n");
+}
+
 /* Emit `dcl_whole`: whether a work-item computes a block as one. A read under a condition is not issued before the condition is known;
  * so the guards are tested for all elements first. */
 static void emit_whole_test(dcli_nest *nest, const struct block *block)
 {
     int v = nest->innermost, u = v - 1;
-    dcli_text_put(nest->out, "    bool dcl_whole = dcl_large && dcl_u + %d <= dcl_n%d && dcl_v + %d < dcl_n%d",
-                  block->lines, u, (block->columns - 1) * block->wide, v);
+    dcli_text_put(
+        nest->out,
+        "    bool dcl_whole = dcl_large && dcl_u + %d <= dcl_n%d && dcl_v >= 0 && dcl_v + %d * dcl_apart < dcl_n%d",
+        block->lines, u, block->columns - 1, v);
     if (!block->swept)
         dcli_emit_followers_test(nest);
     dcli_text_put(nest->out, ";\n");
     if (nest->body->inside->guard_count == 0)
         return;
-    open_block(nest, block, dcli_guards_are_convex(nest->body));
+    open_block(nest, block, "dcl_apart", dcli_guards_are_convex(nest->body));
     dcli_text_put(nest->out, "    dcl_whole = dcl_whole && ");
     dcli_emit_guards_test(nest->out, nest->body);
     dcli_text_put(nest->out, ";\n    }\n    }\n");
@@ -321,9 +374,14 @@ static void emit_blocks(dcli_nest *nest, const struct block *block)
                   "    const long dcl_lines = dcl_large ? %d : 1, dcl_columns = dcl_large ? %d : 1;\n",
                   v, block->lines, block->columns);
     open_outer(nest, u, "get_global_size(1) * dcl_lines");
-    dcli_text_put(out, "    const long dcl_u = dcl_part * dcl_span + get_global_id(1) * dcl_lines;\n"
-                       "    const long dcl_v = get_group_id(0) * get_local_size(0) * dcl_columns + get_local_id(0);\n");
+    dcli_vectors vectors = block->swept ? (dcli_vectors){0} : dcli_vectors_find(nest->body, block->columns);
+    emit_block_begin(nest, block, &vectors);
     emit_whole_test(nest, block);
+    if (vectors.length > 0) {
+        dcli_text_put(out, "    if (dcl_whole && dcl_vectors) {\n");
+        emit_vector_block(nest, block, &vectors);
+        dcli_text_put(out, "    } else ");
+    }
     dcli_text_put(out, "    if (dcl_whole) {\n");
     if (block->swept) {
         dcli_nest line = *nest;
@@ -341,9 +399,10 @@ static void emit_blocks(dcli_nest *nest, const struct block *block)
     dcli_nest_advance(nest, u);
     emit_elements(nest, false);
     dcli_text_put(out,
-                  "#pragma unroll 1\n    for (long dcl_t%d = dcl_v, dcl_k = 0; dcl_k < dcl_columns && dcl_t%d < "
-                  "dcl_n%d; dcl_k++, dcl_t%d += get_local_size(0)) {\n",
-                  v, v, v, v);
+                  "#pragma unroll 1\n    for (long dcl_t%d = dcl_v > 0 ? dcl_v : 0, dcl_k = dcl_t%d - dcl_v; dcl_k < "
+                  "dcl_columns && "
+                  "dcl_t%d < dcl_n%d; dcl_k++, dcl_t%d += dcl_apart) {\n",
+                  v, v, v, v, v);
     dcli_nest_index(nest, v);
     dcli_emit_statements(out, nest->body);
     dcli_text_put(out, "    }\n    }\n    }\n    }\n");
@@ -531,12 +590,17 @@ static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_
     return !is_single(body) && is_large(body, count, rows) ? EACH : 1;
 }
 
+/* How many groups that compute blocks an axis takes: blocks of vectors may begin before it. */
+static int64_t groups_across(const struct block *block, int64_t count)
+{
+    return groups_for(count + (block->swept ? 0 : block->columns - 1), block->wide * block->columns);
+}
+
 /* Whether work-items of a launch compute blocks. They see it from its size along dimension 0, which is less than the axis then. */
 static bool computes_blocks(const dcli_body *body, const struct block *block, const int64_t count[], int64_t rows)
 {
     int v = body->space_rank - 1;
-    return block->lines > 0 && is_large(body, count, rows) &&
-           groups_for(count[v], block->wide * block->columns) * block->wide < count[v];
+    return block->lines > 0 && is_large(body, count, rows) && groups_across(block, count[v]) * block->wide < count[v];
 }
 
 /* The size of a launch of one row. @param rows  how many rows have this shape: if they have few indices, each
@@ -547,7 +611,8 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
     int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices that a group covers along
                                                                                   dimensions 0 and 1 */
-    if (square < 0 && computes_blocks(body, block, count, rows)) {
+    bool blocks = square < 0 && computes_blocks(body, block, count, rows);
+    if (blocks) {
         wide = block->wide;
         high = GROUP / wide;
         across = wide * block->columns;
@@ -560,13 +625,14 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
         across = wide * each;
         down = high;
     }
+    int64_t groups_0 = blocks ? groups_across(block, count[v]) : groups_for(count[v], across);
     int64_t groups = v > 0 ? groups_for(count[u], down) : 1, groups_1 = dcli_min(groups, MOST_GROUPS);
     int64_t outer = v > 0 ? outer_groups(body, count, u, groups_for(groups, groups_1)) : 1;
-    return (dcli_launch_size){.dimensions = v > 0 ? 3 : 1,
-                              .global = {(size_t)(dcli_min(groups_for(count[v], across), MOST_GROUPS_0) * wide),
-                                         (size_t)(groups_1 * high), (size_t)outer},
-                              .local = {(size_t)wide, (size_t)high, 1},
-                              .rows = 1};
+    return (dcli_launch_size){
+        .dimensions = v > 0 ? 3 : 1,
+        .global = {(size_t)(dcli_min(groups_0, MOST_GROUPS_0) * wide), (size_t)(groups_1 * high), (size_t)outer},
+        .local = {(size_t)wide, (size_t)high, 1},
+        .rows = 1};
 }
 
 /* If one group is enough for a row and rows are small, let a group compute several of them, along dimension 2. */
