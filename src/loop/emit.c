@@ -157,7 +157,9 @@ static void put_element(struct writer *writer, const dcli_loops_expr *expr)
     const char *prefix = copied ? "k" : written ? "o" : "a";
     if (mixed)
         put_own_test(writer, expr);
-    add_operand(writer, prefix, expr->symbol, name, DCL_ACCESS_IN, expr->symbol, 0);
+    dcli_loops_operand *operand = add_operand(writer, prefix, expr->symbol, name, DCL_ACCESS_IN, expr->symbol, 0);
+    if (operand != NULL && operand->place.line == 0)
+        operand->place = expr->place;
     dcli_text_put(writer->out, "%s%d_%s", prefix, expr->symbol, name);
     put_subscripts(writer, expr);
     if (mixed)
@@ -593,6 +595,16 @@ static void put_access(struct writer *writer, int array)
     dcli_text_put(writer->out, ")");
 }
 
+/* Where an operation writes an array first. */
+static dcli_loops_place place_of_output(const struct writer *writer, int array)
+{
+    int s = 0;
+    while (!dcli_loops_in(writer->operation->statements, s) || !writer->tree->statement[s].target.is_array ||
+           writer->tree->statement[s].target.symbol != array)
+        s++;
+    return writer->tree->statement[s].target.place;
+}
+
 static void put_body(struct writer *writer)
 {
     const dcli_loops_operation *operation = writer->operation;
@@ -600,8 +612,10 @@ static void put_body(struct writer *writer)
     for (int k = 0; k < operation->output_count; k++) {
         int array = operation->output[k];
         bool overwritten = is_overwritten(writer, array);
-        add_operand(writer, "a", array, tree->name[array].name, overwritten ? DCL_ACCESS_OUT : DCL_ACCESS_INOUT, array,
-                    0);
+        dcli_loops_operand *operand = add_operand(writer, "a", array, tree->name[array].name,
+                                                  overwritten ? DCL_ACCESS_OUT : DCL_ACCESS_INOUT, array, 0);
+        if (operand != NULL)
+            operand->place = place_of_output(writer, array);
         dcli_text_put(writer->out, "%s e%d_%s", type_name(tree->name[array].type), array, tree->name[array].name);
         if (!overwritten) {
             dcli_text_put(writer->out, " = ");

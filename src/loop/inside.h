@@ -49,6 +49,7 @@ typedef struct dcli_loops_run {
 /** The elements of an array that are copied before an operation, because its threads read them among those that it writes. */
 typedef struct dcli_loops_copy {
     int array, rank;
+    dcli_loops_place place;                             /* of the first of these reads */
     char body[96];                                      /* copy(i,j) = from(i,j); */
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the hosts */
 } dcli_loops_copy;
@@ -179,6 +180,23 @@ isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation 
 
 /** A map from threads to the elements that read r of statement s reaches in them. */
 isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_loops_sets *sets, int s, int r);
+
+/** The elements that read r of statement s reaches in an iteration of the hosts. */
+isl_set *dcli_loops_elements(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r);
+/** Those that the body of the operation seems to read if its conditions are left out, as DCL derives them from its loops. */
+isl_set *dcli_loops_elements_derived(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r);
+
+/** What an operation reads of an array, and the box around it, in one iteration of the hosts. */
+typedef struct dcli_loops_excess {
+    double read, box;       /* elements */
+    bool estimated;         /* `read` was not counted to the end */
+    dcli_loops_place place; /* of the read whose box it is */
+} dcli_loops_excess;
+
+/** Compare what an operation reads of an array with the largest box around one of its reads.
+ *  @return whether the box is larger. */
+bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
+                            dcli_loops_excess *out);
 
 /** Whether the values of a variable reach the threads that use them: each computes them itself. */
 bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow);

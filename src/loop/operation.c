@@ -429,16 +429,14 @@ static bool writes(const dcli_loops_operation *operation, int array)
     return false;
 }
 
-/* The elements that a read reaches in an iteration of the hosts. */
-static isl_set *elements_of(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+isl_set *dcli_loops_elements(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
 {
     isl_set *set = isl_map_range(
         isl_map_intersect_domain(isl_map_copy(sets->read[s][r]), dcli_loops_at(sets, s, &operation->hosts)));
     return isl_set_reset_tuple_id(set);
 }
 
-/* The elements that the body of the operation seems to read if its conditions are left out, as DCL derives them from its loops. */
-static isl_set *elements_derived(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+isl_set *dcli_loops_elements_derived(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
 {
     const dcli_loops_access *access = &sets->tree->statement[s].read[r];
     dcli_text text = {0};
@@ -457,13 +455,13 @@ static isl_set *elements_derived(dcli_loops_sets *sets, const dcli_loops_operati
 /* Whether the elements that a read reaches have no box in common with what the operation writes. */
 static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
 {
-    isl_set *set = elements_of(sets, operation, s, r);
+    isl_set *set = dcli_loops_elements(sets, operation, s, r);
     if (dcli_loops_no_set(sets, isl_set_copy(set))) {
         isl_set_free(set);
         return true;
     }
     isl_set_free(set);
-    set = elements_derived(sets, operation, s, r);
+    set = dcli_loops_elements_derived(sets, operation, s, r);
     return dcli_loops_no_set(sets, isl_set_intersect(dcli_loops_box(sets, set), isl_set_copy(operation->box)));
 }
 
@@ -500,15 +498,18 @@ static void find_copies(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     for (int k = 0; k < operation->output_count; k++) {
         isl_set *all = NULL;
+        dcli_loops_place place = {0};
         for (int s = 0; s < sets->tree->statement_count; s++)
             for (int r = 0; r < sets->tree->statement[s].read_count; r++)
                 if (operation->copied[s][r] && sets->tree->statement[s].read[r].symbol == operation->output[k]) {
-                    isl_set *set = elements_of(sets, operation, s, r);
+                    isl_set *set = dcli_loops_elements(sets, operation, s, r);
+                    place = all == NULL ? sets->tree->statement[s].read[r].place : place;
                     all = all == NULL ? set : isl_set_union(all, set);
                 }
         if (all == NULL)
             continue;
         dcli_loops_copy *copy = &operation->copy[operation->copy_count++];
+        copy->place = place;
         copy->array = operation->output[k];
         copy->rank = operation->rank;
         name_copy(copy);

@@ -11,6 +11,8 @@
 #include <isl/options.h>
 #include <isl/point.h>
 #include <isl/val.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -702,6 +704,26 @@ dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_na
         *plan_out = plan;
     else
         dcli_loops_plan_free(plan);
+    return status;
+}
+
+dcl_status dcli_loops_plan_fail(const dcli_loops_plan *plan, dcli_loops_place place, dcl_status status,
+                                const char *code, const char *note, const char *format, ...)
+{
+    char sentence[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    dcli_loops_complaints complaints = {.text = plan->tree->text, .shift = plan->shift};
+    dcli_text said = {0};
+    memcpy(complaints.file, plan->file, sizeof complaints.file);
+    dcli_loops_complain(&complaints, place, code, "%s", sentence);
+    dcli_loops_note(&complaints, "%s", note);
+    dcli_loops_complaints_put(&complaints, "error", &said);
+    status = DCLI_FAIL(status, "%s", said.bytes != NULL && !said.failed ? said.bytes : sentence);
+    dcli_text_free(&said);
+    dcli_loops_complaints_free(&complaints);
     return status;
 }
 

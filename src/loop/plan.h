@@ -23,7 +23,8 @@ typedef struct dcli_loops_operand {
     int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
     int64_t value;     /* of an integer of the plan */
     int bound; /* the integer is the first (1 + 2 * r) or last (2 + 2 * r) index of axis r of the box; 0: it is not */
-    const char *over; /* OVER: ranges of the indices; borrowed until the plan is freed */
+    const char *over;       /* OVER: ranges of the indices; borrowed until the plan is freed */
+    dcli_loops_place place; /* of an array in the nest: where the operation reads or writes it */
 } dcli_loops_operand;
 
 /** An operation as it is to be run: a body at the indices of a box of its first output. */
@@ -69,7 +70,15 @@ void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out);
 /** Explain the plan: for each loop whether it is parallel, in order or a reduction, and why. */
 void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out);
 
-/** Put a warning for each part of the nest in which nothing runs in parallel, once for a plan. @return whether there is one. */
-bool dcli_loops_plan_warn(dcli_loops_plan *plan, dcli_text *out);
+/** Record an error at a place of the nest. @param code  a constant. @param note  a way out. @return status. */
+dcl_status dcli_loops_plan_fail(const dcli_loops_plan *plan, dcli_loops_place place, dcl_status status,
+                                const char *code, const char *note, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+
+/** Put a warning for each part of the nest in which nothing runs in parallel, and for each array that is copied although little of it is
+ *  read; once for a plan.
+ *  @param moves  whether elements are copied: between nodes, or from the program's memory.
+ *  @return whether there is one. */
+bool dcli_loops_plan_warn(dcli_loops_plan *plan, bool moves, dcli_text *out);
 
 #endif

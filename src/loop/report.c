@@ -252,6 +252,12 @@ static void explain_operation(const dcli_loops_plan *plan, int number, int inden
         if (used && operation->run[l].way != DCLI_LOOPS_HOSTED)
             explain_loop(plan, operation, l, indent + 2, out);
     }
+    for (int a = 0; a < tree->name_count; a++) {
+        dcli_loops_excess excess;
+        if (tree->name[a].access != DCL_ACCESS_VALUE && dcli_loops_find_excess(plan->sets, operation, a, &excess))
+            dcli_text_put(out, "%*sreads %s%.0f elements of %s, in a box of %.0f\n", indent + 2, "",
+                          excess.estimated ? "about " : "", excess.read, tree->name[a].name, excess.box);
+    }
     for (int k = 0; k < operation->copy_count; k++)
         dcli_text_put(out, "%*sbefore it, elements of %s that other threads write are copied\n", indent + 2, "",
                       tree->name[operation->copy[k].array].name);
@@ -305,7 +311,28 @@ void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out)
 
 /* ---- warnings ------------------------------------------------------------------------------------------------------- */
 
-static void warn_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, dcli_loops_complaints *warnings)
+/* Warn of boxes that are far larger than what is read of an array. */
+static void warn_of_excess(const dcli_loops_plan *plan, const dcli_loops_operation *operation,
+                           dcli_loops_complaints *warnings)
+{
+    enum { FAR = 8, BYTES = 64 * 1024 }; /* smaller boxes cost little */
+    for (int a = 0; a < plan->tree->name_count; a++) {
+        const dcli_loops_name *name = &plan->tree->name[a];
+        dcli_loops_excess excess;
+        if (name->access == DCL_ACCESS_VALUE || !dcli_loops_find_excess(plan->sets, operation, a, &excess) ||
+            excess.box < FAR * excess.read || excess.box * (double)dcl_type_bytes(name->type) < BYTES)
+            continue;
+        dcli_loops_complain(warnings, excess.place, "footprint",
+                            "nodes get the box around what is read of %s: %.0f elements, of which %s%.0f are read",
+                            name->name, excess.box, excess.estimated ? "about " : "", excess.read);
+        dcli_loops_note(warnings,
+                        "keep what is read in an array of its own, as a[i] in place of A[i][i], or a[i][k] in "
+                        "place of A[i][i+k]");
+    }
+}
+
+static void warn_steps(const dcli_loops_plan *plan, const dcli_loops_step *step, bool moves,
+                       dcli_loops_complaints *warnings)
 {
     for (; step != NULL; step = step->next) {
         const dcli_loops_operation *operation = step->operation >= 0 ? plan->operation[step->operation] : NULL;
@@ -314,7 +341,9 @@ static void warn_steps(const dcli_loops_plan *plan, const dcli_loops_step *step,
             dcli_loops_blame(plan->sets, &(dcli_loops_failure){true, step->statements, step->hosts, step->why},
                              warnings);
         else if (operation == NULL)
-            warn_steps(plan, step->first, warnings);
+            warn_steps(plan, step->first, moves, warnings);
+        if (operation != NULL && operation->parallel && moves)
+            warn_of_excess(plan, operation, warnings);
         for (int s = 0; operation != NULL && !operation->parallel && s < plan->tree->statement_count; s++)
             if (dcli_loops_in(operation->statements, s) && plan->tree->statement[s].depth > operation->hosts.count) {
                 dcli_loops_complain(warnings, plan->tree->statement[s].place, "nothing-parallel",
@@ -328,14 +357,15 @@ static void warn_steps(const dcli_loops_plan *plan, const dcli_loops_step *step,
     }
 }
 
-bool dcli_loops_plan_warn(dcli_loops_plan *plan, dcli_text *out)
+bool dcli_loops_plan_warn(dcli_loops_plan *plan, bool moves, dcli_text *out)
 {
     if (plan->warned)
         return false;
     plan->warned = true;
     dcli_loops_complaints warnings = {.text = plan->tree->text, .shift = plan->shift};
     memcpy(warnings.file, plan->file, sizeof warnings.file);
-    warn_steps(plan, plan->first, &warnings);
+    isl_ctx_set_max_operations(plan->sets->ctx, 0); /* the plan was made within its limit */
+    warn_steps(plan, plan->first, moves, &warnings);
     dcli_loops_complaints_put(&warnings, "warning", out);
     bool any = warnings.count > 0;
     dcli_loops_complaints_free(&warnings);

@@ -193,7 +193,7 @@ static void set_parts(dcli_tiles *tiles, int axis, int64_t parts)
 
 /* Try all orders of the split axes; the other axes have one part, and come last. */
 static void try_orders(dcli_tiles *tiles, int split, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed,
-                       dcli_tiles *best, bool *found, int64_t *least_bytes)
+                       dcli_tiles *best, bool *found, dcli_tiles *smallest)
 {
     static const int orders[6][MOST_SPLIT_AXES] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     struct need need[DCLI_TILES_ARRAYS];
@@ -203,7 +203,8 @@ static void try_orders(dcli_tiles *tiles, int split, int nodes, int64_t most_byt
         for (int k = 0; k < split; k++)
             tiles->order[k] = orders[o][k];
         bool fits = judge(tiles, need, nodes, most_bytes, speed);
-        *least_bytes = dcli_min(*least_bytes, tiles->node_bytes);
+        if (tiles->node_bytes < smallest->node_bytes)
+            *smallest = *tiles;
         if (!fits || (*found && tiles->seconds >= best->seconds))
             continue;
         *best = *tiles;
@@ -215,9 +216,10 @@ bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const d
 {
     static const double ratios[MOST_SPLIT_AXES + 1] = {1, 1.15, 1.3, 1.8};
     int rank = tiles->box.rank, split = (int)dcli_min(rank, MOST_SPLIT_AXES), count[MOST_SPLIT_AXES] = {1, 1, 1};
-    int64_t parts[MOST_SPLIT_AXES][MOST_CANDIDATES] = {{1}, {1}, {1}}, least_bytes = INT64_MAX;
-    dcli_tiles best = *tiles;
+    int64_t parts[MOST_SPLIT_AXES][MOST_CANDIDATES] = {{1}, {1}, {1}};
+    dcli_tiles best = *tiles, smallest = *tiles;
     bool found = false;
+    smallest.node_bytes = INT64_MAX;
     for (int d = 0; d < rank; d++) {
         tiles->order[d] = d;
         set_parts(tiles, d, 1);
@@ -230,10 +232,8 @@ bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const d
                 const int64_t chosen[MOST_SPLIT_AXES] = {parts[0][a], parts[1][b], parts[2][c]};
                 for (int d = 0; d < split; d++)
                     set_parts(tiles, d, chosen[d]);
-                try_orders(tiles, split, nodes, most_bytes, speed, &best, &found, &least_bytes);
+                try_orders(tiles, split, nodes, most_bytes, speed, &best, &found, &smallest);
             }
-    *tiles = best;
-    if (!found)
-        tiles->node_bytes = least_bytes;
+    *tiles = found ? best : smallest;
     return found;
 }

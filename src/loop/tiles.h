@@ -47,7 +47,7 @@ typedef struct dcli_tiles {
 
 /** Choose parts and order: the least time among the splits whose buffers fit.
  *  @param most_bytes  memory of a node for the buffers. @param nodes  that share the steps.
- *  @return false: nothing fits; node_bytes is then what the smallest tried split needs. */
+ *  @return false: nothing fits; what was chosen is then the split with the smallest buffers of those that were tried. */
 bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed);
 /** The indices of step e. */
 dcl_box dcli_tiles_step(const dcli_tiles *tiles, int64_t e);

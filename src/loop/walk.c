@@ -64,9 +64,10 @@ static bool find_numbers(const struct walk *walk, const dcli_loops_operation *op
 static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, const dcli_loops_copy *copy)
 {
     dcli_loops_call call = {.body = copy->body, .operand_count = 2};
-    call.operand[0] =
-        (dcli_loops_operand){.name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array};
-    call.operand[1] = (dcli_loops_operand){.name = "from", .access = DCL_ACCESS_IN, .symbol = copy->array};
+    call.operand[0] = (dcli_loops_operand){
+        .name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array, .place = copy->place};
+    call.operand[1] =
+        (dcli_loops_operand){.name = "from", .access = DCL_ACCESS_IN, .symbol = copy->array, .place = copy->place};
     if (!find_box(walk, hosts, copy->rank, copy->low, copy->high, &call.box))
         return DCL_OK; /* nothing is read */
     return walk->run(walk->user, &call);

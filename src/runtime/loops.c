@@ -216,22 +216,22 @@ static dcl_status check_streamed(const struct nest *nest, const dcli_loops_opera
         return DCL_OK;
     const char *name = dcli_loops_plan_name(nest->plan, operand->symbol)->name;
     if (operand->of_copy)
-        return DCLI_FAIL(
-            DCL_ERR_UNSUPPORTED,
-            "the nest needs a copy of %s, because it reads elements of it that it writes later; arrays that are "
-            "streamed are not copied, and those of the nest do not fit the nodes; write to another array than is read",
+        return dcli_loops_plan_fail(
+            nest->plan, operand->place, DCL_ERR_UNSUPPORTED, "stream", "write to another array than is read",
+            "the nest needs a copy of %s, because it reads elements of it that it writes later; "
+            "arrays that are streamed are not copied, and those of the nest do not fit the nodes",
             name);
     if (operand->symbol >= nest->call->arg_count)
-        return DCLI_FAIL(
-            DCL_ERR_UNSUPPORTED,
-            "the variable %s of the nest carries values from one operation to another, so it becomes an array; it "
-            "cannot be streamed, and the arrays of the nest do not fit the nodes; split the nest at this variable",
+        return dcli_loops_plan_fail(
+            nest->plan, operand->place, DCL_ERR_UNSUPPORTED, "stream", "split the nest at this variable",
+            "the variable %s of the nest carries values from one operation to another, so it becomes "
+            "an array; it cannot be streamed, and the arrays of the nest do not fit the nodes",
             name);
     if (nest->host_of[operand->symbol] < 0)
-        return DCLI_FAIL(
-            DCL_ERR_UNSUPPORTED,
-            "the nest writes %s, which is an array of the cluster, but its arrays in the program's memory do not fit "
-            "the nodes; expected all outputs in the program's memory",
+        return dcli_loops_plan_fail(
+            nest->plan, operand->place, DCL_ERR_UNSUPPORTED, "stream", "let all outputs be in the program's memory",
+            "the nest writes %s, which is an array of the cluster, but its arrays in the program's "
+            "memory do not fit the nodes",
             name);
     return DCL_OK;
 }
@@ -286,7 +286,7 @@ static dcl_status open_hosts(struct nest *nest)
 {
     dcl_status status = DCL_OK;
     if (nest->look == NULL && dcli_stream_is_needed(nest->call->cluster, nest->host_count, nest->host))
-        return dcli_stream_open(nest->call->cluster, nest->host_count, nest->host, &nest->stream);
+        return dcli_stream_open(nest->call->cluster, nest->plan, nest->host_count, nest->host, &nest->stream);
     for (int h = 0; h < nest->host_count && status == DCL_OK; h++)
         status = nest->look != NULL ? dcli_host_array_imagine(nest->call->cluster, h + 1, &nest->host[h])
                                     : dcli_host_array_open(nest->call->cluster, &nest->host[h]);
@@ -350,11 +350,12 @@ static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
 {
     dcli_text warnings = {0};
     nest->plan = plan;
+    dcl_status status = find_hosts(nest);
+    bool moves = nest->host_count > 0 || nest->call->cluster->node_count > 1;
     if (nest->look == NULL && nest->call->cluster->log.level >= DCLI_LOG_WARN &&
-        dcli_loops_plan_warn(plan, &warnings) && warnings.bytes != NULL)
+        dcli_loops_plan_warn(plan, moves, &warnings) && warnings.bytes != NULL)
         DCLI_LOG(&nest->call->cluster->log, DCLI_LOG_WARN, "dcl_loops: %s", warnings.bytes);
     dcli_text_free(&warnings);
-    dcl_status status = find_hosts(nest);
     if (status == DCL_OK)
         status = open_hosts(nest);
     if (status == DCL_OK)

@@ -54,6 +54,7 @@ struct started {
 
 struct dcli_stream {
     dcl_cluster *cluster;
+    const dcli_loops_plan *plan;
     int host_count, node_count;
     dcli_host_array *host;
     dcl_map **map; /* [node_count] over one node */
@@ -139,13 +140,15 @@ static dcl_status open_maps(dcli_stream *stream)
     return status;
 }
 
-dcl_status dcli_stream_open(dcl_cluster *cluster, int host_count, dcli_host_array host[], dcli_stream **stream_out)
+dcl_status dcli_stream_open(dcl_cluster *cluster, const dcli_loops_plan *plan, int host_count, dcli_host_array host[],
+                            dcli_stream **stream_out)
 {
     enum { APART = 1 << 20 }; /* numbers that no array made meanwhile gets */
     dcli_stream *stream = dcli_calloc(1, sizeof *stream);
     if (stream == NULL)
         return DCL_ERR_NOMEM;
-    *stream = (dcli_stream){.cluster = cluster, .host_count = host_count, .host = host, .most_bytes = INT64_MAX};
+    *stream = (dcli_stream){
+        .cluster = cluster, .plan = plan, .host_count = host_count, .host = host, .most_bytes = INT64_MAX};
     stream->map = dcli_calloc((size_t)cluster->node_count, sizeof(dcl_map *));
     dcl_status status = stream->map != NULL ? open_maps(stream) : DCL_ERR_NOMEM;
     for (int h = 0; h < host_count && status == DCL_OK; h++)
@@ -443,6 +446,17 @@ static dcl_status note_accesses(void *user, const dcli_planned *planned)
     return DCL_OK;
 }
 
+static const char *name_of(const struct run *run, int array) { return run->stream->host[run->host[array]].arg->name; }
+
+/* Where the operation uses an array first. */
+static dcli_loops_place place_of(const struct run *run, int array)
+{
+    int k = 0;
+    while (run->array[k] != array)
+        k++;
+    return run->operation->operand[k].place;
+}
+
 /* Whether an array that the operation writes is also read by other names where it is written. */
 static dcl_status check_apart(const struct run *run)
 {
@@ -454,11 +468,11 @@ static dcl_status check_apart(const struct run *run)
                 continue;
             read = dcli_tiles_needs(tiles, a, &tiles->box);
             if (dcli_box_intersect(&read, &tiles->box, &both))
-                return DCLI_FAIL(
-                    DCL_ERR_UNSUPPORTED,
+                return dcli_loops_plan_fail(
+                    run->stream->plan, place_of(run, a), DCL_ERR_UNSUPPORTED, "stream", "write to another array",
                     "%s is read near the elements of it that are written at the same time, so it cannot be "
-                    "streamed, and the arrays of the nest do not fit the nodes; write to another array",
-                    run->stream->host[run->host[a]].arg->name);
+                    "streamed, and the arrays of the nest do not fit the nodes",
+                    name_of(run, a));
         }
     return DCL_OK;
 }
@@ -521,6 +535,30 @@ static void end_run(struct run *run)
     dcli_free(run);
 }
 
+/* Say why not even the steps with the smallest buffers fit: which array needs most. */
+static dcl_status refuse_steps(const struct run *run)
+{
+    const dcli_tiles *tiles = &run->tiles;
+    dcl_box step = dcli_tiles_step(tiles, tiles->steps / 2);
+    int64_t most = -1;
+    int largest = 0;
+    for (int a = 0; a < tiles->array_count; a++) {
+        dcl_box box = dcli_tiles_needs(tiles, a, &step);
+        int64_t bytes =
+            tiles->buffers[a] * dcli_box_elements(&box) * (int64_t)dcl_type_bytes(tiles->array[a].grid.type);
+        largest = bytes > most ? a : largest;
+        most = dcli_max(most, bytes);
+    }
+    return dcli_loops_plan_fail(run->stream->plan, place_of(run, largest), DCL_ERR_NOMEM, "tile",
+                                "call the nest for a part of this array after the other, or use nodes with more memory "
+                                "(DCL_QUOTA_BYTES limits it)",
+                                "the operation cannot be streamed: its smallest step, of %" PRId64
+                                " element%s, needs %" PRId64 " bytes on a node, %" PRId64
+                                " of them for %s; nodes may use %" PRId64,
+                                dcli_box_elements(&step), dcli_box_elements(&step) == 1 ? "" : "s", tiles->node_bytes,
+                                most, name_of(run, largest), run->stream->most_bytes);
+}
+
 /* Describe an operation and choose its steps. */
 static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loops_call *operation,
                             const dcl_arg args[], const int host_of[])
@@ -529,11 +567,7 @@ static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loo
     stream->in_bytes = stream->out_bytes = stream->kept_bytes = 0;
     dcl_status status = describe(run);
     if (status == DCL_OK && !dcli_tiles_choose(&run->tiles, stream->node_count, stream->most_bytes, &assumed))
-        return DCLI_FAIL(DCL_ERR_NOMEM,
-                         "an operation of the nest cannot be streamed: its smallest step needs %" PRId64
-                         " bytes on a node, which has %" PRId64
-                         "; read less per element, or use nodes with more memory",
-                         run->tiles.node_bytes, stream->most_bytes);
+        return refuse_steps(run);
     return status;
 }
 

@@ -10,8 +10,9 @@ typedef struct dcli_stream dcli_stream;
 
 /** Whether the arrays of a nest have to be streamed, because they do not fit the nodes. */
 bool dcli_stream_is_needed(const dcl_cluster *cluster, int host_count, const dcli_host_array host[]);
-/** Begin. @param host  [host_count] borrowed; their arrays are made without storage. */
-dcl_status dcli_stream_open(dcl_cluster *cluster, int host_count, dcli_host_array host[], dcli_stream **stream_out);
+/** Begin. @param plan  borrowed: of the nest. @param host  [host_count] borrowed; their arrays are made without storage. */
+dcl_status dcli_stream_open(dcl_cluster *cluster, const dcli_loops_plan *plan, int host_count, dcli_host_array host[],
+                            dcli_stream **stream_out);
 /** Check all of an operation that can be known before it is run; as dcli_stream_run(). */
 dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
                              const int host_of[]);

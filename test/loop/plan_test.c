@@ -196,6 +196,7 @@ ParameterizedTestParameters(loops_plan, explained)
          "verified\n"
          "  loop i (line 1): parallel: its counter follows from the element, so each thread has one iteration\n"
          "  loop j (line 2): parallel: its counter follows from the element, so each thread has one iteration\n"
+         "  reads 55 elements of A, in a box of 100\n"
          "verified: 0 dependences, each within a thread or from an earlier step to a later one\n"},
         {"nothing in parallel", "for (i = 1; i < n; i++) y[i] = y[i-1];",
          "loop i (line 1): in order, run by the program; nothing in it is parallel\n"
@@ -239,7 +240,8 @@ Test(loops_plan, what_is_not_parallel_is_said)
         dcli_loops_plan *plan = NULL;
         dcli_text said = {0};
         cr_assert_eq(dcli_loops_plan_make(cases[k].text, NAMES, names, &plan), DCL_OK, "%s", dcl_error());
-        cr_expect_eq(dcli_loops_plan_warn(plan, &said), cases[k].warning != NULL, "%s: %s", cases[k].text, said.bytes);
+        cr_expect_eq(dcli_loops_plan_warn(plan, true, &said), cases[k].warning != NULL, "%s: %s", cases[k].text,
+                     said.bytes);
         if (cases[k].warning != NULL)
             cr_expect(said.bytes != NULL && strncmp(said.bytes, cases[k].warning, strlen(cases[k].warning)) == 0,
                       "%s: %s", cases[k].text, said.bytes);

@@ -251,6 +251,49 @@ Test(loops_plan, says_what_is_wrong_with_nests)
         check(&cases[n]);
 }
 
+/* What is right, but copies far more than it reads: a warning. */
+Test(loops_plan, says_where_far_more_is_copied_than_read)
+{
+    static const struct {
+        const char *what, *text, *said; /* NULL: nothing */
+    } rows[] = {
+        {"a diagonal", "for (i = 0; i < n; i++)\n    y[i] = A[i][i];",
+         "nest:2:12: warning: nodes get the box around what is read of A: 400000000 elements, of which about 20000 are "
+         "read [footprint]\n        y[i] = A[i][i];\n               ^\n  note: keep what is read in an array of its "
+         "own, "
+         "as a[i] in place of A[i][i], or a[i][k] in place of A[i][i+k]"},
+        {"a band", "for (i = 1; i < n - 1; i++)\n  for (j = i - 1; j <= i + 1; j++) y[i] += A[i][j] * x[j];",
+         "nest:2:44: warning: nodes get the box around what is read of A: 399960000 elements, of which about 59994 are "
+         "read [footprint]"},
+        {"two of every thousand", "for (i = 0; i < 20; i++)\n  for (k = 0; k < 2; k++) y[i] += x[1000*i+k];",
+         "nest:2:35: warning: nodes get the box around what is read of x: 19002 elements, of which 40 are read [foot"},
+        {"the diagonal at each step",
+         "for (k = 1; k < 100; k++)\n for (i = 0; i < n; i++)\n  C[k][i] = C[k-1][i] * D[i][i];",
+         "nest:3:25: warning: nodes get the box around what is read of D: 400000000 elements"},
+        {"every thousandth element", "for (i = 0; i < 20; i++) y[i] = x[1000*i];", NULL},
+        {"a small diagonal", "for (i = 0; i < 90; i++) y[i] = A[i][i];", NULL},
+        {"a triangle", "for (i = 0; i < n; i++) for (j = 0; j <= i; j++) y[i] += A[i][j];", NULL},
+        {"a product",
+         "for (i = 0; i < n; i++) for (j = 0; j < n; j++) for (k = 0; k < 9; k++) D[i][j] += A[i][k] * A[j][k];", NULL},
+        {"a wide band", "for (i = 0; i < n; i++) for (j = 0; j < n; j++) y[i] += A[i][i+j];", NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        dcli_loops_plan *plan = NULL;
+        dcli_text said = {0};
+        cr_assert_eq(dcli_loops_plan_make(rows[r].text, NAMES, names, &plan), DCL_OK, "%s: %s", rows[r].what,
+                     dcl_error());
+        cr_expect_eq(dcli_loops_plan_warn(plan, true, &said), rows[r].said != NULL, "%s: %s", rows[r].what, said.bytes);
+        if (rows[r].said != NULL)
+            cr_expect(said.bytes != NULL && strncmp(said.bytes, rows[r].said, strlen(rows[r].said)) == 0, "%s: %s",
+                      rows[r].what, said.bytes);
+        dcli_text_free(&said);
+        dcli_loops_plan_free(plan);
+        cr_assert_eq(dcli_loops_plan_make(rows[r].text, NAMES, names, &plan), DCL_OK);
+        cr_expect(!dcli_loops_plan_warn(plan, false, &said), "%s, on one node: %s", rows[r].what, said.bytes);
+        dcli_loops_plan_free(plan);
+    }
+}
+
 /* Nests beyond a limit, made by repeating a text: said of the first part that is too much. */
 Test(loops_plan, says_where_a_nest_is_beyond_a_limit)
 {

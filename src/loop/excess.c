@@ -1,0 +1,222 @@
+/* loop/excess.c - how many elements an operation reads of an array, and how many are in the box around them: boxes are what nodes send each
+ * other. They agree for rows, columns and tiles; a diagonal, a band or every tenth element have far larger boxes. */
+#include <inttypes.h>
+#include <isl/ilp.h>
+#include <isl/val.h>
+
+#include "base/check.h"
+#include "loop/inside.h"
+
+enum {
+    MOST_SLICES = 24,    /* of a set, along a dimension, that are counted; the others are taken to be as large on average */
+    MOST_SCANNED = 32768 /* elements of a line with irregular gaps; longer ones are taken to have none */
+};
+
+struct counter {
+    bool estimated;
+    double count;
+};
+
+static bool take(__isl_take isl_val *value, int64_t *out)
+{
+    bool is_int = isl_val_is_int(value) == isl_bool_true;
+    *out = is_int ? isl_val_get_num_si(value) : 0;
+    isl_val_free(value);
+    return is_int;
+}
+
+/* The values of dimension d of a set: low, low + stride, ..., high at most. @return false: it is empty */
+static bool find_values(const isl_set *set, int d, int64_t *low_out, int64_t *high_out, int64_t *stride_out)
+{
+    isl_set *all = (isl_set *)set;
+    return isl_set_is_empty(all) == isl_bool_false && take(isl_pw_aff_min_val(isl_set_dim_min(isl_set_copy(all), d)), low_out) &&
+           take(isl_pw_aff_max_val(isl_set_dim_max(isl_set_copy(all), d)), high_out) &&
+           take(isl_set_get_stride(all, d), stride_out) && *stride_out > 0;
+}
+
+static isl_stat add_line(isl_basic_set *part, void *user)
+{
+    struct counter *counter = user;
+    bool has_gaps = isl_basic_set_dim(part, isl_dim_div) > 0;
+    isl_set *line = isl_set_from_basic_set(part);
+    int64_t low, high, stride, count;
+    if (find_values(line, (int)isl_set_dim(line, isl_dim_set) - 1, &low, &high, &stride)) {
+        count = (high - low) / stride + 1;
+        if (has_gaps && stride == 1 && count <= MOST_SCANNED)
+            take(isl_set_count_val(line), &count);
+        counter->count += (double)count;
+    }
+    isl_set_free(line);
+    return isl_stat_ok;
+}
+
+/* Count the elements of a set whose first d indices are fixed. The set is taken. */
+static double count_from(isl_set *set, int d, bool *estimated)
+{
+    int64_t low, high, stride;
+    struct counter counter = {.estimated = *estimated};
+    if (d == (int)isl_set_dim(set, isl_dim_set) - 1) {
+        set = isl_set_make_disjoint(set);
+        isl_set_foreach_basic_set(set, add_line, &counter);
+    } else if (find_values(set, d, &low, &high, &stride)) {
+        int64_t all = (high - low) / stride + 1, slices = dcli_min(all, MOST_SLICES);
+        for (int64_t k = 0; k < slices; k++) {
+            int64_t at = low + stride * (slices == all ? k : (int64_t)(((double)k + 0.5) * (double)all / (double)slices));
+            counter.count += count_from(isl_set_fix_val(isl_set_copy(set), isl_dim_set, (unsigned)d,
+                                                        isl_val_int_from_si(isl_set_get_ctx(set), (long)at)),
+                                        d + 1, estimated);
+        }
+        *estimated |= slices < all;
+        counter.count *= (double)all / (double)slices;
+    }
+    isl_set_free(set);
+    return counter.count;
+}
+
+/* Count the elements of an array that are in the box around a set, with the strides that the set has. */
+static double count_box(const dcl_grid *grid, const isl_set *set)
+{
+    double count = 1;
+    for (int r = 0; r < grid->rank; r++) {
+        int64_t low, high, stride;
+        if (!find_values(set, r, &low, &high, &stride))
+            return 0;
+        low = dcli_max(low, grid->origin[r]);
+        high = dcli_min(high, grid->origin[r] + grid->extent[r] - 1);
+        count *= high >= low ? (double)((high - low) / stride + 1) : 0;
+    }
+    return count;
+}
+
+/* ---- one iteration of the program's loops ----------------------------------------------------------------------------- */
+
+/* Choose an iteration of the hosts in which a statement runs: in the middle, if there is one. */
+static bool choose_hosts(const dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts, int64_t counter_out[])
+{
+    isl_set *set = isl_set_copy(sets->domain[s]);
+    bool found = true;
+    for (int k = 0; k < hosts->count && found; k++) {
+        int64_t low, high, stride;
+        unsigned d = (unsigned)hosts->depth[k][s];
+        found = find_values(set, (int)d, &low, &high, &stride);
+        counter_out[k] = found ? low + (high - low) / stride / 2 * stride : 0;
+        isl_set *middle = isl_set_fix_val(isl_set_copy(set), isl_dim_set, d,
+                                          isl_val_int_from_si(sets->ctx, (long)counter_out[k]));
+        if (found && isl_set_is_empty(middle) == isl_bool_true) {
+            counter_out[k] = low;
+            isl_set_free(middle);
+            middle = isl_set_fix_val(isl_set_copy(set), isl_dim_set, d, isl_val_int_from_si(sets->ctx, (long)low));
+        }
+        isl_set_free(set);
+        set = middle;
+    }
+    isl_set_free(set);
+    return found;
+}
+
+/* Give the parameters of a set, which is taken, their values. */
+static isl_set *fix_hosts(isl_set *set, const dcli_loops_hosts *hosts, const int64_t counter[])
+{
+    for (int k = 0; k < hosts->count; k++) {
+        char name[] = {'p', (char)('0' + k), '\0'};
+        int p = isl_set_find_dim_by_name(set, isl_dim_param, name);
+        if (p >= 0)
+            set = isl_set_fix_val(set, isl_dim_param, (unsigned)p,
+                                  isl_val_int_from_si(isl_set_get_ctx(set), (long)counter[k]));
+    }
+    return isl_set_project_out_all_params(set);
+}
+
+/* ---- reads ------------------------------------------------------------------------------------------------------------- */
+
+/* Whether a read can have a box that is far larger: its elements are no box, or have gaps. */
+static bool is_suspicious(const dcli_loops_sets *sets, const dcli_loops_operation *operation, int s,
+                          const dcli_loops_access *read)
+{
+    const dcli_loops_statement *statement = &sets->tree->statement[s];
+    int terms = 0, counters = 0;
+    bool gaps = false, bounded = statement->test_count + read->test_count > 0;
+    for (int d = 0; d < statement->depth; d++) {
+        const dcli_loops_loop *loop = &sets->tree->loop[statement->loop[d]];
+        int uses = 0;
+        if (operation->run[statement->loop[d]].way == DCLI_LOOPS_HOSTED)
+            continue;
+        for (int r = 0; r < sets->tree->name[read->symbol].grid.rank; r++) {
+            uses += read->subscript[r].coef[d] != 0;
+            gaps |= read->subscript[r].coef[d] > 1 || read->subscript[r].coef[d] < -1;
+        }
+        terms += uses;
+        counters += uses > 0;
+        for (int k = 0; k < d; k++) {
+            bool hosted = operation->run[statement->loop[k]].way == DCLI_LOOPS_HOSTED;
+            for (int n = 0; n < loop->low_count && !hosted; n++)
+                bounded |= loop->low[n].coef[k] != 0;
+            for (int n = 0; n < loop->high_count && !hosted; n++)
+                bounded |= loop->high[n].coef[k] != 0;
+        }
+    }
+    return bounded || terms > counters || (gaps && counters > 1);
+}
+
+/* Whether threads read elements that are not their own. */
+static bool reads_others(const dcli_loops_operation *operation, const dcli_loops_tree *tree, int s, int r, int array)
+{
+    const dcli_loops_access *read = &tree->statement[s].read[r];
+    return dcli_loops_in(operation->statements, s) && r < tree->statement[s].read_count && read->is_array &&
+           read->symbol == array && !operation->own[s][r];
+}
+
+/* The elements of an array that an operation reads in one iteration of the hosts; NULL: none. */
+static isl_set *elements_of_all(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
+                                const int64_t counter[])
+{
+    isl_set *all = NULL;
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        for (int r = 0; r < sets->tree->statement[s].read_count; r++)
+            if (reads_others(operation, sets->tree, s, r, array)) {
+                isl_set *set =
+                    fix_hosts(dcli_loops_elements(sets, operation, s, r), &operation->hosts, counter);
+                all = all == NULL ? set : isl_set_union(all, set);
+            }
+    return all;
+}
+
+/* Find the read of an array with the largest box. @return whether one is suspicious */
+static bool find_largest(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
+                         const int64_t counter[], dcli_loops_excess *out)
+{
+    bool found = false;
+    for (int s = 0; s < sets->tree->statement_count; s++)
+        for (int r = 0; r < sets->tree->statement[s].read_count; r++) {
+            const dcli_loops_access *read = &sets->tree->statement[s].read[r];
+            if (!reads_others(operation, sets->tree, s, r, array) || !is_suspicious(sets, operation, s, read))
+                continue;
+            isl_set *set =
+                fix_hosts(dcli_loops_elements_derived(sets, operation, s, r), &operation->hosts, counter);
+            double box = count_box(&sets->tree->name[array].grid, set);
+            isl_set_free(set);
+            if (found && box <= out->box)
+                continue;
+            *out = (dcli_loops_excess){.box = box, .place = read->place};
+            found = true;
+        }
+    return found;
+}
+
+bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
+                            dcli_loops_excess *out)
+{
+    int64_t counter[DCLI_LOOPS_DEPTH];
+    int s = 0;
+    bool failed = sets->failed;
+    while (s < sets->tree->statement_count &&
+           (!dcli_loops_in(operation->statements, s) || !sets->tree->statement[s].target.is_array))
+        s++;
+    bool found = s < sets->tree->statement_count && choose_hosts(sets, s, &operation->hosts, counter) &&
+                 find_largest(sets, operation, array, counter, out);
+    isl_set *read = found ? elements_of_all(sets, operation, array, counter) : NULL;
+    out->read = found ? count_from(read, 0, &out->estimated) : 0;
+    found = found && !sets->failed && out->read > 0 && out->box > out->read;
+    sets->failed = failed; /* it is an advice only */
+    return found;
+}
