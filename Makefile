@@ -185,13 +185,8 @@ siege: build ## strangers, other users, bad networks and slips against workers o
 simulate: build ## run N (10000) random programs on simulated clusters, from SEED (1); LENDING=3: nodes lend all they may
 	@TEST_SEEDS=$(or $(N),10000) TEST_LENDING=$(or $(LENDING),0) TEST_SEED=$(or $(SEED),1) TEST_SECONDS=0 build/test/test-workqueue --filter 'simulation/*'
 
-nests: build ## compare N (2000) random loop nests with an interpreter, and their plans with isl's scheduler, from SEED (1); an hour
-	@for ((first = $(or $(SEED),1), last = first + $(or $(N),2000); first < last; first += 15)); do \
-	    export TEST_SEED=$$first TEST_NESTS=$$((last - first < 15 ? last - first : 15)); \
-	    build/test/test-runtime --filter 'loops_random/*' --verbose 2>&1 | grep -E "nests were accepted|differs|Timed" ; \
-	    [ $${PIPESTATUS[0]} = 0 ] || { echo "SEED=$$first N=$$TEST_NESTS: failed"; exit 1; }; \
-	    build/test/test-loop --filter 'loops_plan_random/*' --verbose 2>&1 | grep "isl finds"; \
-	done
+nests: build ## compare N (2000) random loop nests with an interpreter, and their plans with isl's scheduler, from SEED (1); an hour. RUN=0: plans only
+	@scripts/random-nests $(or $(SEED),1) $(or $(N),2000) $(or $(RUN),1)
 
 chroot-test: ## make demo and make test in a fresh Debian 12 (root; needs the network and some minutes)
 	@scripts/install-deps --chroot

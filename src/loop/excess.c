@@ -8,7 +8,8 @@
 #include "loop/inside.h"
 
 enum {
-    MOST_SLICES = 24,    /* of a set, along a dimension, that are counted; the others are taken to be as large on average */
+    MOST_SLICES =
+        24, /* of a set, along a dimension, that are counted; the others are taken to be as large on average */
     MOST_SCANNED = 32768 /* elements of a line with irregular gaps; longer ones are taken to have none */
 };
 
@@ -29,7 +30,8 @@ static bool take(__isl_take isl_val *value, int64_t *out)
 static bool find_values(const isl_set *set, int d, int64_t *low_out, int64_t *high_out, int64_t *stride_out)
 {
     isl_set *all = (isl_set *)set;
-    return isl_set_is_empty(all) == isl_bool_false && take(isl_pw_aff_min_val(isl_set_dim_min(isl_set_copy(all), d)), low_out) &&
+    return isl_set_is_empty(all) == isl_bool_false &&
+           take(isl_pw_aff_min_val(isl_set_dim_min(isl_set_copy(all), d)), low_out) &&
            take(isl_pw_aff_max_val(isl_set_dim_max(isl_set_copy(all), d)), high_out) &&
            take(isl_set_get_stride(all, d), stride_out) && *stride_out > 0;
 }
@@ -61,7 +63,8 @@ static double count_from(isl_set *set, int d, bool *estimated)
     } else if (find_values(set, d, &low, &high, &stride)) {
         int64_t all = (high - low) / stride + 1, slices = dcli_min(all, MOST_SLICES);
         for (int64_t k = 0; k < slices; k++) {
-            int64_t at = low + stride * (slices == all ? k : (int64_t)(((double)k + 0.5) * (double)all / (double)slices));
+            int64_t at =
+                low + stride * (slices == all ? k : (int64_t)(((double)k + 0.5) * (double)all / (double)slices));
             counter.count += count_from(isl_set_fix_val(isl_set_copy(set), isl_dim_set, (unsigned)d,
                                                         isl_val_int_from_si(isl_set_get_ctx(set), (long)at)),
                                         d + 1, estimated);
@@ -100,8 +103,8 @@ static bool choose_hosts(const dcli_loops_sets *sets, int s, const dcli_loops_ho
         unsigned d = (unsigned)hosts->depth[k][s];
         found = find_values(set, (int)d, &low, &high, &stride);
         counter_out[k] = found ? low + (high - low) / stride / 2 * stride : 0;
-        isl_set *middle = isl_set_fix_val(isl_set_copy(set), isl_dim_set, d,
-                                          isl_val_int_from_si(sets->ctx, (long)counter_out[k]));
+        isl_set *middle =
+            isl_set_fix_val(isl_set_copy(set), isl_dim_set, d, isl_val_int_from_si(sets->ctx, (long)counter_out[k]));
         if (found && isl_set_is_empty(middle) == isl_bool_true) {
             counter_out[k] = low;
             isl_set_free(middle);
@@ -125,6 +128,41 @@ static isl_set *fix_hosts(isl_set *set, const dcli_loops_hosts *hosts, const int
                                   isl_val_int_from_si(isl_set_get_ctx(set), (long)counter[k]));
     }
     return isl_set_project_out_all_params(set);
+}
+
+/* The first statement of an operation that writes an array. */
+static int first_writer(const dcli_loops_sets *sets, const dcli_loops_operation *operation)
+{
+    int s = 0;
+    while (s < sets->tree->statement_count &&
+           (!dcli_loops_in(operation->statements, s) || !sets->tree->statement[s].target.is_array))
+        s++;
+    return s;
+}
+
+/* The number of threads in the box of an operation. */
+static double threads_of(const dcli_loops_operation *operation, const int64_t counter[])
+{
+    double count = 1;
+    isl_set *box = fix_hosts(isl_set_copy(operation->box), &operation->hosts, counter);
+    for (int r = 0; r < operation->rank; r++) {
+        int64_t low, high, stride;
+        count *= find_values(box, r, &low, &high, &stride) ? (double)(high - low + 1) : 0;
+    }
+    isl_set_free(box);
+    return count;
+}
+
+bool dcli_loops_box_is_larger(dcli_loops_sets *sets, const dcli_loops_operation *together,
+                              const dcli_loops_operation *a, const dcli_loops_operation *b)
+{
+    isl_set *parts = isl_set_union(isl_set_copy(a->box), isl_set_copy(b->box));
+    isl_set *more = isl_set_subtract(isl_set_copy(together->box), parts);
+    int64_t counter[DCLI_LOOPS_DEPTH];
+    int s = first_writer(sets, together);
+    return !dcli_loops_no_set(sets, more) && s < sets->tree->statement_count &&
+           choose_hosts(sets, s, &together->hosts, counter) &&
+           threads_of(together, counter) > 2 * (threads_of(a, counter) + threads_of(b, counter));
 }
 
 /* ---- reads ------------------------------------------------------------------------------------------------------------- */
@@ -174,8 +212,7 @@ static isl_set *elements_of_all(dcli_loops_sets *sets, const dcli_loops_operatio
     for (int s = 0; s < sets->tree->statement_count; s++)
         for (int r = 0; r < sets->tree->statement[s].read_count; r++)
             if (reads_others(operation, sets->tree, s, r, array)) {
-                isl_set *set =
-                    fix_hosts(dcli_loops_elements(sets, operation, s, r), &operation->hosts, counter);
+                isl_set *set = fix_hosts(dcli_loops_elements(sets, operation, s, r), &operation->hosts, counter);
                 all = all == NULL ? set : isl_set_union(all, set);
             }
     return all;
@@ -191,8 +228,7 @@ static bool find_largest(dcli_loops_sets *sets, const dcli_loops_operation *oper
             const dcli_loops_access *read = &sets->tree->statement[s].read[r];
             if (!reads_others(operation, sets->tree, s, r, array) || !is_suspicious(sets, operation, s, read))
                 continue;
-            isl_set *set =
-                fix_hosts(dcli_loops_elements_derived(sets, operation, s, r), &operation->hosts, counter);
+            isl_set *set = fix_hosts(dcli_loops_elements_derived(sets, operation, s, r), &operation->hosts, counter);
             double box = count_box(&sets->tree->name[array].grid, set);
             isl_set_free(set);
             if (found && box <= out->box)
@@ -207,11 +243,8 @@ bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *o
                             dcli_loops_excess *out)
 {
     int64_t counter[DCLI_LOOPS_DEPTH];
-    int s = 0;
+    int s = first_writer(sets, operation);
     bool failed = sets->failed;
-    while (s < sets->tree->statement_count &&
-           (!dcli_loops_in(operation->statements, s) || !sets->tree->statement[s].target.is_array))
-        s++;
     bool found = s < sets->tree->statement_count && choose_hosts(sets, s, &operation->hosts, counter) &&
                  find_largest(sets, operation, array, counter, out);
     isl_set *read = found ? elements_of_all(sets, operation, array, counter) : NULL;

@@ -198,6 +198,11 @@ typedef struct dcli_loops_excess {
 bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
                             dcli_loops_excess *out);
 
+/** Whether the box of an operation of two parts has more than twice as many threads as those of the parts together, in an iteration of the
+ *  hosts. */
+bool dcli_loops_box_is_larger(dcli_loops_sets *sets, const dcli_loops_operation *together,
+                              const dcli_loops_operation *a, const dcli_loops_operation *b);
+
 /** Whether the values of a variable reach the threads that use them: each computes them itself. */
 bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow);
 

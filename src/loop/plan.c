@@ -409,6 +409,26 @@ static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, 
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
 
+/* Whether an operation of two parts would start more threads for nothing than for the parts: such as for the first and the last column of
+ * an array. Statements that use each other's variables must stay together. */
+static bool has_idle_threads(struct planner *planner, const dcli_loops_operation *together,
+                             const dcli_loops_operation *open, dcli_loops_mask circle)
+{
+    dcli_loops_why why;
+    for (int64_t n = 0; n < planner->sets->flow_count; n++) {
+        const dcli_loops_flow *f = &planner->sets->flow[n];
+        if ((dcli_loops_in(circle, f->source) && dcli_loops_in(open->statements, f->sink)) ||
+            (dcli_loops_in(circle, f->sink) && dcli_loops_in(open->statements, f->source)))
+            return false;
+    }
+    dcli_loops_operation *other = dcli_loops_operation_try(planner->sets, circle, &together->hosts, &why);
+    bool idle = other != NULL && open->box != NULL && other->box != NULL && together->box != NULL &&
+                dcli_loops_box_is_larger(planner->sets, together, open, other);
+    if (other != NULL)
+        dcli_loops_operation_free(other);
+    return idle;
+}
+
 /* Add a circle that is ready to the open operation. @return false: none can be added. */
 static bool extend_open(struct planner *planner, const struct graph *graph, dcli_loops_mask *remaining,
                         const dcli_loops_hosts *hosts, struct sequence *sequence)
@@ -422,6 +442,10 @@ static bool extend_open(struct planner *planner, const struct graph *graph, dcli
             !share_loop(planner, circle, sequence->open->statements, hosts))
             continue;
         dcli_loops_operation *operation = dcli_loops_operation_try(planner->sets, together, hosts, &why);
+        if (operation != NULL && has_idle_threads(planner, operation, sequence->open, circle)) {
+            dcli_loops_operation_free(operation);
+            continue;
+        }
         if (operation == NULL)
             continue;
         dcli_loops_operation_free(sequence->open);

@@ -29,6 +29,9 @@ typedef struct dcli_loops_operand {
 
 /** An operation as it is to be run: a body at the indices of a box of its first output. */
 typedef struct dcli_loops_call {
+    int operation; /* its number; -1: a copy before one */
+    const int64_t
+        *counter; /* of the loops that the program runs around it, the outermost first; borrowed during the call */
     const char *body;
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS];

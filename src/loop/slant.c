@@ -66,49 +66,6 @@ static isl_set *threads_of(const dcli_loops_sets *sets, const dcli_loops_operati
     return all;
 }
 
-/* Whether a subscript of a read contains an index of the threads. @param innermost  the last one; else one of the others */
-static bool contains(const dcli_loops_operation *operation, const dcli_loops_statement *statement,
-                     const dcli_loops_linear *subscript, bool innermost)
-{
-    for (int d = 0; d < statement->depth; d++) {
-        const dcli_loops_run *run = &operation->run[statement->loop[d]];
-        if (run->way == DCLI_LOOPS_FIXED && (run->row == operation->rank - 1) == innermost && subscript->coef[d] != 0)
-            return true;
-    }
-    return false;
-}
-
-/* Whether neighbours along another axis than the innermost one read neighbours in memory: kernels for boxes transpose such inputs in
- * blocks. */
-static bool reads_across(const dcli_loops_tree *tree, const dcli_loops_operation *operation, int s)
-{
-    const dcli_loops_statement *statement = &tree->statement[s];
-    for (int n = 0; n < statement->read_count; n++) {
-        const dcli_loops_access *read = &statement->read[n];
-        int last = read->is_array ? tree->name[read->symbol].grid.rank - 1 : 0;
-        for (int r = 0; r < last; r++)
-            if (contains(operation, statement, &read->subscript[r], true) &&
-                contains(operation, statement, &read->subscript[last], false))
-                return true;
-    }
-    return false;
-}
-
-/* Whether ranges of their own are faster than tests in the body. */
-static bool is_worthwhile(const dcli_loops_tree *tree, const dcli_loops_operation *operation)
-{
-    bool across = false;
-    for (int s = 0; s < tree->statement_count; s++) {
-        if (!dcli_loops_in(operation->statements, s))
-            continue;
-        for (int d = 0; d < tree->statement[s].depth; d++)
-            if (operation->run[tree->statement[s].loop[d]].way == DCLI_LOOPS_FREE)
-                return true;
-        across |= reads_across(tree, operation, s);
-    }
-    return !across;
-}
-
 /* The indices that fulfil the conditions that were found. */
 static isl_set *fulfilling(dcli_loops_sets *sets, const dcli_loops_operation *operation)
 {
@@ -131,14 +88,20 @@ static isl_set *fulfilling(dcli_loops_sets *sets, const dcli_loops_operation *op
     return dcli_loops_read_set(sets, &text);
 }
 
+/* The simple hull of a set. isl computes no gist of sets with divisions that it does not know; without them, a hull is larger. */
+static isl_basic_set *simple_hull(const isl_set *set)
+{
+    return isl_set_simple_hull(isl_set_remove_unknown_divs(isl_set_copy((isl_set *)set)));
+}
+
 void dcli_loops_find_slants(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
-    if (operation->rank < 2 || !is_worthwhile(sets->tree, operation))
+    if (operation->rank < 2)
         return;
     struct finder finder = {sets, operation};
     isl_set *threads = threads_of(sets, operation);
-    isl_basic_set *hull = isl_set_simple_hull(isl_set_copy(threads));
-    hull = isl_basic_set_gist(hull, isl_set_simple_hull(isl_set_copy(operation->box)));
+    isl_basic_set *hull = simple_hull(threads);
+    hull = isl_basic_set_gist(hull, simple_hull(operation->box));
     sets->failed |= hull == NULL || isl_basic_set_foreach_constraint(hull, add_condition, &finder) != isl_stat_ok;
     isl_basic_set_free(hull);
     if (operation->slant_count > 0)

@@ -34,6 +34,7 @@ static bool find_box(const struct walk *walk, const dcli_loops_hosts *hosts, int
 static bool find_numbers(const struct walk *walk, const dcli_loops_operation *operation, dcli_loops_call *call)
 {
     const dcli_loops_hosts *hosts = &operation->hosts;
+    call->counter = walk->counter;
     call->body = operation->body;
     call->operand_count = operation->operand_count;
     if (!find_box(walk, hosts, operation->rank, operation->low, operation->high, &call->box))
@@ -63,7 +64,7 @@ static bool find_numbers(const struct walk *walk, const dcli_loops_operation *op
 /* Issue the operation that copies a box of an array. */
 static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, const dcli_loops_copy *copy)
 {
-    dcli_loops_call call = {.body = copy->body, .operand_count = 2};
+    dcli_loops_call call = {.operation = -1, .counter = walk->counter, .body = copy->body, .operand_count = 2};
     call.operand[0] = (dcli_loops_operand){
         .name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array, .place = copy->place};
     call.operand[1] =
@@ -91,9 +92,10 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
     return status;
 }
 
-static dcl_status walk_operation(struct walk *walk, const dcli_loops_operation *operation)
+static dcl_status walk_operation(struct walk *walk, int number)
 {
-    dcli_loops_call call;
+    const dcli_loops_operation *operation = walk->plan->operation[number];
+    dcli_loops_call call = {.operation = number};
     dcl_status status = DCL_OK;
     if (!find_numbers(walk, operation, &call))
         return DCL_OK;
@@ -109,7 +111,7 @@ static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step)
         if (step->operation < 0)
             status = walk_loop(walk, step);
         else
-            status = walk_operation(walk, walk->plan->operation[step->operation]);
+            status = walk_operation(walk, step->operation);
     }
     return status;
 }

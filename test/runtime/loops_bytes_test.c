@@ -1,0 +1,321 @@
+/* test/runtime/loops_bytes_test.c - tests loop nests: what their operations move between nodes, compared with what isl says the threads of
+ * each node read and write of elements that other nodes own. */
+#include <criterion/criterion.h>
+#include <isl/point.h>
+#include <isl/val.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "loop/inside.h"
+#include "support/kernels.h"
+#include "support/nodes.h"
+
+TestSuite(loops_bytes, .timeout = TEST_SECONDS);
+
+enum {
+    MAPS = 3,
+    MOST_NODES = 3,
+    MOST_ARRAYS = TEST_KERNEL_ARRAYS + 6 + DCLI_LOOPS_SCALARS,
+    MOST = TEST_KERNEL_ELEMENTS,
+    BYTES = 8
+};
+
+/* The elements of an array that threads of a node use in an operation, and the node that owns each. */
+struct use {
+    bool used[MOST_NODES][MOST];
+    int owner[MOST];
+    int64_t elements;
+};
+
+/* What is moved and what must be, in bytes. */
+struct sum {
+    int64_t moved, needed;
+};
+
+/* A kernel under certain maps. */
+struct setting {
+    dcl_array *array[MOST_ARRAYS], *copy[MOST_ARRAYS]; /* by symbol */
+    struct use use[MOST_ARRAYS];
+    struct sum sum[2]; /* over all operations and nodes: what a node needs are no boxes; are boxes */
+};
+
+/* A thread, by its element of the first output, and an element that it uses. */
+struct pair {
+    int array;
+    int64_t thread, element;
+};
+
+struct measurement {
+    dcl_cluster *cluster;
+    int nodes;
+    const struct test_kernel *kernel;
+    dcli_loops_plan *plan;
+    const dcli_loops_name *name; /* of the arguments */
+    int name_count;
+    struct setting *setting;           /* [MAPS] */
+    int64_t pair_count, pair_capacity; /* of the current operation */
+    struct pair *pair;
+};
+
+static const char *const maps[MAPS][3] = {{"block", "block,*", "block,*,*"},
+                                          {"cyclic(3)", "*,cyclic(5)", "*,block,cyclic(2)"},
+                                          {"cyclic", "cyclic(2),*", "*,*,block"}};
+
+static int64_t place_of(const dcl_grid *grid, const int64_t index[])
+{
+    int64_t at = 0;
+    for (int r = 0; r < grid->rank; r++)
+        at = at * grid->extent[r] + index[r] - grid->origin[r];
+    return at;
+}
+
+/* Note the owners of the elements of an array. */
+static void find_owners(struct use *use, const dcl_grid *grid, dcl_map *map)
+{
+    use->elements = dcl_grid_count(grid);
+    cr_assert_leq(use->elements, MOST);
+    for (int64_t at = 0; at < use->elements; at++) {
+        int64_t index[DCL_MAX_RANK], rest = at, offset;
+        for (int r = grid->rank - 1; r >= 0; r--) {
+            index[r] = grid->origin[r] + rest % grid->extent[r];
+            rest /= grid->extent[r];
+        }
+        TEST_OK(dcl_map_locate(map, grid, index, &use->owner[at], &offset));
+    }
+}
+
+static void make_arrays(struct measurement *m, int variant)
+{
+    struct setting *setting = &m->setting[variant];
+    for (int a = 0; a < m->plan->tree->name_count; a++) {
+        const dcli_loops_name *name = dcli_loops_plan_name(m->plan, a);
+        if (name->access == DCL_ACCESS_VALUE)
+            continue;
+        dcl_map *map = a < m->name_count ? dcl_map_parse(m->cluster, maps[(variant + a) % MAPS][name->grid.rank - 1])
+                                         : dcl_map_default(m->cluster);
+        setting->array[a] = dcl_agile(name->grid, map);
+        setting->copy[a] = dcl_agile(name->grid, map);
+        cr_assert_not_null(setting->copy[a], "%s", dcl_error());
+        find_owners(&setting->use[a], &name->grid, map);
+        dcl_map_release(map);
+    }
+}
+
+/* ---- by isl ---------------------------------------------------------------------------------------------------------- */
+
+struct visit {
+    struct measurement *measurement;
+    int array, first; /* the array that is used; the output whose owner computes */
+};
+
+static isl_stat visit_pair(__isl_take isl_point *point, void *user)
+{
+    struct visit *visit = user;
+    struct measurement *m = visit->measurement;
+    const dcl_grid *of_threads = &dcli_loops_plan_name(m->plan, visit->first)->grid,
+                   *grid = &dcli_loops_plan_name(m->plan, visit->array)->grid;
+    int64_t index[2 * DCL_MAX_RANK];
+    for (int d = 0; d < of_threads->rank + grid->rank; d++) {
+        isl_val *value = isl_point_get_coordinate_val(point, isl_dim_set, d);
+        index[d] = isl_val_get_num_si(value);
+        isl_val_free(value);
+    }
+    isl_point_free(point);
+    cr_assert_eq(dcli_grow(&m->pair, m->pair_count, &m->pair_capacity, sizeof *m->pair), 0);
+    m->pair[m->pair_count++] =
+        (struct pair){visit->array, place_of(of_threads, index), place_of(grid, index + of_threads->rank)};
+    return isl_stat_ok;
+}
+
+/* Note what threads use of an array. @param pairs  from threads to elements, by the counters of the hosts; taken */
+static void note_pairs(struct measurement *m, const dcli_loops_call *call, isl_map *pairs, int array, int first)
+{
+    struct visit visit = {m, array, first};
+    isl_set *set = isl_set_flatten(isl_map_wrap(pairs));
+    for (int k = 0; k < m->plan->operation[call->operation]->hosts.count; k++) {
+        char name[] = {'p', (char)('0' + k), '\0'};
+        int p = isl_set_find_dim_by_name(set, isl_dim_param, name);
+        if (p >= 0)
+            set = isl_set_fix_si(set, isl_dim_param, (unsigned)p, (int)call->counter[k]);
+    }
+    set = isl_set_project_out_all_params(set);
+    cr_assert_eq(isl_set_foreach_point(set, visit_pair, &visit), isl_stat_ok);
+    isl_set_free(set);
+}
+
+/* List what the threads of an operation read, and the elements that they write. */
+static void list_pairs(struct measurement *m, const dcli_loops_call *call)
+{
+    const dcli_loops_operation *operation = m->plan->operation[call->operation];
+    const dcli_loops_tree *tree = m->plan->tree;
+    for (int s = 0; s < tree->statement_count; s++) {
+        if (!dcli_loops_in(operation->statements, s))
+            continue;
+        for (int r = 0; r < tree->statement[s].read_count; r++)
+            if (tree->statement[s].read[r].is_array)
+                note_pairs(m, call, dcli_loops_reached(operation, m->plan->sets, s, r),
+                           tree->statement[s].read[r].symbol, operation->output[0]);
+        if (!tree->statement[s].target.is_array)
+            continue;
+        isl_set *threads = isl_map_range(isl_map_copy(operation->threads[s]));
+        note_pairs(m, call, isl_set_identity(threads), tree->statement[s].target.symbol, operation->output[0]);
+    }
+}
+
+/* Note which node uses which elements: a thread runs where its element of the first output is. */
+static void find_uses(const struct measurement *m, struct setting *setting, int first)
+{
+    for (int a = 0; a < m->plan->tree->name_count; a++)
+        memset(setting->use[a].used, 0, sizeof setting->use[a].used);
+    for (const struct pair *pair = m->pair; pair < m->pair + m->pair_count; pair++)
+        setting->use[pair->array].used[setting->use[first].owner[pair->thread]][pair->element] = true;
+}
+
+/* Whether the elements of an array that a node uses are a box. */
+static bool is_box(const struct use *use, const dcl_grid *grid, int node)
+{
+    int64_t low[DCL_MAX_RANK], high[DCL_MAX_RANK], count = 0, all = 1;
+    for (int64_t at = 0; at < use->elements; at++) {
+        int64_t rest = at;
+        if (!use->used[node][at])
+            continue;
+        for (int r = grid->rank - 1; r >= 0; r--) {
+            int64_t x = rest % grid->extent[r];
+            low[r] = count == 0 || x < low[r] ? x : low[r];
+            high[r] = count == 0 || x > high[r] ? x : high[r];
+            rest /= grid->extent[r];
+        }
+        count++;
+    }
+    for (int r = 0; r < grid->rank && count > 0; r++)
+        all *= high[r] - low[r] + 1;
+    return count == 0 || count == all;
+}
+
+/* The bytes that a node uses, but does not own. @param boxes_out  whether what it uses is a box of each array */
+static int64_t needed_by(const struct measurement *m, const struct setting *setting, int node, bool *boxes_out)
+{
+    int64_t needed = 0;
+    *boxes_out = true;
+    for (int a = 0; a < m->plan->tree->name_count; a++) {
+        const struct use *use = &setting->use[a];
+        for (int64_t at = 0; at < use->elements; at++)
+            needed += use->used[node][at] && use->owner[at] != node ? BYTES : 0;
+        *boxes_out = *boxes_out && is_box(use, &dcli_loops_plan_name(m->plan, a)->grid, node);
+    }
+    return needed;
+}
+
+/* ---- by the library --------------------------------------------------------------------------------------------------- */
+
+static void make_args(const struct measurement *m, const struct setting *setting, const dcli_loops_call *call,
+                      dcl_arg args_out[])
+{
+    for (int k = 0; k < call->operand_count; k++) {
+        const dcli_loops_operand *operand = &call->operand[k];
+        if (operand->access == DCL_ACCESS_OVER)
+            args_out[k] = DCL_OVER(operand->over);
+        else if (operand->symbol < 0)
+            args_out[k] = dcl_arg_signed(operand->name, DCL_INT64, operand->value);
+        else if (operand->access != DCL_ACCESS_VALUE)
+            args_out[k] =
+                dcl_arg_array(operand->access, operand->name,
+                              operand->of_copy ? setting->copy[operand->symbol] : setting->array[operand->symbol]);
+        else if (m->name[operand->symbol].is_integer)
+            args_out[k] = dcl_arg_signed(operand->name, DCL_INT32, m->name[operand->symbol].value);
+        else
+            args_out[k] = dcl_arg_floating(operand->name, DCL_DOUBLE, 1.5);
+    }
+}
+
+/* The first two iterations of an outermost loop that the program runs are enough. */
+static dcl_status look_at_operation(void *user, const dcli_loops_call *call)
+{
+    struct measurement *m = user;
+    if (call->operation < 0 || (m->plan->operation[call->operation]->hosts.count > 0 && call->counter[0] > 1))
+        return DCL_OK; /* copies have the map of what they copy */
+    m->pair_count = 0;
+    list_pairs(m, call);
+    for (int variant = 0; variant < MAPS; variant++) {
+        struct setting *setting = &m->setting[variant];
+        dcl_arg args[DCLI_LOOPS_OPERANDS];
+        make_args(m, setting, call, args);
+        find_uses(m, setting, m->plan->operation[call->operation]->output[0]);
+        const dcl_call body = dcl_call_body(m->cluster, &call->box, call->body, call->operand_count, args);
+        for (int node = 0; node < m->nodes; node++) {
+            dcl_counters counters;
+            bool boxes;
+            int64_t needed = needed_by(m, setting, node, &boxes);
+            TEST_OK(dcl_call_explain(&body, node, &counters));
+            cr_expect_geq(counters.bytes_moved, needed, "%s: less is moved than is used", m->kernel->name);
+            setting->sum[boxes].moved += counters.bytes_moved;
+            setting->sum[boxes].needed += needed;
+        }
+    }
+    return DCL_OK;
+}
+
+/* ---- the test ---------------------------------------------------------------------------------------------------------- */
+
+/* Compare what was moved with the limit. The limits do not hold for the kernels that are listed, which read triangles. */
+static void judge(const struct measurement *m, int variant, bool boxes)
+{
+    static const char *const others[] = {"trmm", "symm"};
+    const struct sum *sum = &m->setting[variant].sum[boxes];
+    bool limited = true;
+    for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
+        limited = limited && strcmp(m->kernel->name, others[k]) != 0;
+    /* the loop in the threads of a product of polynomials runs over all of x on each node */
+    double limit = !boxes ? 1.3 : strcmp(m->kernel->name, "polynomial") == 0 ? 1.2 : 1.05;
+    if (sum->moved > 0)
+        cr_log_info("%-12s %d nodes, maps %d, %-6s %8ld bytes moved, %8ld needed: %.3f\n", m->kernel->name, m->nodes,
+                    variant, boxes ? "boxes" : "others", (long)sum->moved, (long)sum->needed,
+                    (double)sum->moved / (double)sum->needed);
+    cr_expect(!limited || (double)sum->moved <= limit * (double)sum->needed,
+              "%s on %d nodes, maps %d, %s: %ld bytes are moved, %ld are needed", m->kernel->name, m->nodes, variant,
+              boxes ? "boxes" : "others", (long)sum->moved, (long)sum->needed);
+}
+
+static void measure(dcl_cluster *cluster, int nodes, const struct test_kernel *kernel)
+{
+    dcli_loops_name names[TEST_KERNEL_ARRAYS + 6];
+    struct measurement m = {.cluster = cluster, .nodes = nodes, .kernel = kernel, .name = names};
+    m.setting = calloc(MAPS, sizeof *m.setting);
+    cr_assert_not_null(m.setting);
+    m.name_count = test_kernel_names(kernel, names);
+    TEST_OK(dcli_loops_plan_make(kernel->text, m.name_count, names, &m.plan));
+    cr_assert_leq(m.plan->tree->name_count, MOST_ARRAYS);
+    for (int variant = 0; variant < MAPS; variant++)
+        make_arrays(&m, variant);
+    TEST_OK(dcli_loops_plan_walk(m.plan, look_at_operation, &m));
+    for (int variant = 0; variant < MAPS; variant++) {
+        judge(&m, variant, true);
+        judge(&m, variant, false);
+        for (int a = 0; a < MOST_ARRAYS; a++) {
+            dcl_release(m.setting[variant].array[a]);
+            dcl_release(m.setting[variant].copy[a]);
+        }
+    }
+    dcli_loops_plan_free(m.plan);
+    dcli_free(m.pair);
+    free(m.setting);
+}
+
+/* Measure every second kernel. */
+static void measure_half(int nodes, int half)
+{
+    dcl_cluster *cluster = open_nodes(nodes);
+    for (int k = half; k < test_kernel_count; k += 2)
+        if (!test_kernels[k].warned)
+            measure(cluster, nodes, &test_kernels[k]);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(loops_bytes, little_more_is_moved_than_is_used_on_two_nodes) { measure_half(2, 0); }
+
+Test(loops_bytes, little_more_is_moved_than_is_used_on_two_nodes_by_the_others) { measure_half(2, 1); }
+
+Test(loops_bytes, little_more_is_moved_than_is_used_on_three_nodes) { measure_half(3, 0); }
+
+Test(loops_bytes, little_more_is_moved_than_is_used_on_three_nodes_by_the_others) { measure_half(3, 1); }
