@@ -1,6 +1,7 @@
 /* small.c - operations that are small but not cheap, each against what computing alone takes, taking turns in one run.
  *
- *     small [item]         chain, fresh, uneven, coupled, product, trace; all of them if not given
+ *     small [item]         chain, fresh, uneven, coupled, product, trace, untraced; all but the last if not given
+ *     small trace 31       31 trials instead of 11
  *
  * chain    1,000 dependent operations on 64 x 64 floats, on one embedded node and on local:2 with the default map, against the
  *          same launches queued by hand: with arguments set before each launch, and with one kernel object per set of arguments;
@@ -15,8 +16,12 @@
  * product  every 32nd row of C = A * B, 2016^2 and 2048^2 floats on two local nodes, by columns of B, which come from both: time
  *          of a multiply-add of the larger one against the smaller one's, whose rows do not lie a power of two apart.
  * trace    dependent operations on 64^2, 400^2 and 1024^2 floats, on one embedded node and on local:2 with the default map: a
- *          traced cluster against the geometric mean of one that is opened before it and one after it, and these two against each
- *          other, which tells how far equal clusters differ.
+ *          traced cluster against one that is not. The place of arrays in memory changes the times of equal clusters by several
+ *          per cent. So a trial opens two pairs of clusters, one after the other, the second pair in the reverse order, and
+ *          makes the arrays three times in each. Its ratio is the geometric mean of the median ratios of the two pairs.
+ *          Printed: the median of the trials, and an interval that contains the true median with a probability of at least
+ *          98.8 %. Not timed: closing, which writes the trace.
+ * untraced as trace, with neither of the clusters traced: how far the measurement itself is off 1 on this machine.
  *
  * Every item runs in a process of its own. No item transfers data between program and nodes while it is timed. */
 #include <math.h>
@@ -481,40 +486,121 @@ static void product(void)
 
 /* ---- traces ----------------------------------------------------------------------------------------------------------- */
 
-enum { TRACE_ROUNDS = 61, TRACED = 1, TRACE_CLUSTERS = 3 };
+enum {
+    TRACED = 1,   /* the second of the clusters that are compared */
+    COMPARED = 2, /* clusters of a pair */
+    ORDERS = 2,   /* in which the clusters of a trial's pairs are opened */
+    PLACES = 3,   /* of the arrays of a pair, one after the other */
+    ROUNDS_OF_PLACE = 3,
+    WARM_US = 20000, /* of a cluster in a place */
+    TURNS = 4,       /* of a round: two of each cluster */
+    MOST_TRIALS = 101,
+    SIZES = 3
+};
 
-/* Medians of the ratios of traced to untraced rounds, and of one untraced cluster to the other. */
-static void measure_traced(dcl_cluster *cluster[], const char *where, int64_t edge, int operations)
+static int trials = 11;
+
+static const struct {
+    int64_t edge;
+    int operations;
+} sizes[SIZES] = {{EDGE, 4 * CHAIN}, {400, CHAIN / 2}, {1024, CHAIN / 5}};
+
+struct chained {
+    dcl_cluster *cluster;
+    dcl_map *map;
+    dcl_array *X, *Y;
+};
+
+/* Compare the clusters of a pair with arrays in a new place. @param first  cluster that has the first turn.
+ * @param ratio_out, plain_out  [ROUNDS_OF_PLACE] second / first cluster; us of an operation on the first. */
+static void measure_place(struct chained pair[], int size, int first, double ratio_out[], double plain_out[])
 {
-    double ratio[TRACE_ROUNDS], same[TRACE_ROUNDS], plain[TRACE_ROUNDS];
-    dcl_map *map[TRACE_CLUSTERS];
-    dcl_array *X[TRACE_CLUSTERS], *Y[TRACE_CLUSTERS];
-    for (int c = 0; c < TRACE_CLUSTERS; c++) {
-        map[c] = dcl_map_default(cluster[c]);
-        X[c] = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map[c]);
-        Y[c] = dcl_agile(dcl_grid_2d(DCL_FLOAT, edge, edge), map[c]);
-        check(Y[c] != NULL, "arrays");
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, sizes[size].edge, sizes[size].edge);
+    for (int n = 0; n < COMPARED; n++) {
+        struct chained *p = &pair[(first + n) % COMPARED];
+        p->X = dcl_agile(grid, p->map);
+        p->Y = dcl_agile(grid, p->map);
+        check(p->Y != NULL, "arrays");
+        for (double end = now_us() + WARM_US; now_us() < end;) /* bodies that recur are compiled once more */
+            call_chain(p->cluster, p->X, p->Y, 1, sizes[size].operations);
     }
-    for (int r = -3; r < TRACE_ROUNDS; r++) { /* the first ones compile */
-        double took[TRACE_CLUSTERS];
-        for (int n = 0; n < TRACE_CLUSTERS; n++) {
-            int c = (n + r + 3) % TRACE_CLUSTERS;
-            took[c] = call_chain(cluster[c], X[c], Y[c], 1, operations) / operations;
+    for (int r = 0; r < ROUNDS_OF_PLACE; r++) {
+        double took[COMPARED] = {0, 0};
+        for (int turn = 0; turn < TURNS; turn++) {
+            int n = (first + r + (turn == 1 || turn == 2)) % COMPARED;
+            took[n] += call_chain(pair[n].cluster, pair[n].X, pair[n].Y, 1, sizes[size].operations);
         }
-        ratio[r < 0 ? 0 : r] = took[TRACED] / sqrt(took[0] * took[2]);
-        same[r < 0 ? 0 : r] = took[2] / took[0];
-        plain[r < 0 ? 0 : r] = took[0];
+        ratio_out[r] = took[1] / took[0];
+        plain_out[r] = took[0] * COMPARED / TURNS / sizes[size].operations;
     }
-    double middle = median(TRACE_ROUNDS, ratio), off = median(TRACE_ROUNDS, same);
-    printf("%d operations f32 %d x %d, %s: %.2f us each, traced / untraced %.3f (quartiles %.3f, %.3f), untraced / "
-           "untraced %.3f (median of %d)\n",
-           operations, (int)edge, (int)edge, where, median(TRACE_ROUNDS, plain), middle, ratio[TRACE_ROUNDS / 4],
-           ratio[3 * TRACE_ROUNDS / 4], off, TRACE_ROUNDS);
-    for (int c = 0; c < TRACE_CLUSTERS; c++) {
-        dcl_release(X[c]);
-        dcl_release(Y[c]);
-        dcl_release(map[c]);
+    for (int n = 0; n < COMPARED; n++) {
+        dcl_release(pair[n].X);
+        dcl_release(pair[n].Y);
     }
+}
+
+/* Run a fresh pair of clusters, cluster `first` first. @param path  where the second writes its trace; NULL: it is not
+ * traced. @param ratio_out, plain_out  [SIZES] medians. */
+static void run_pair(const char *devices, const char *workers, const char *path, int first, double ratio_out[],
+                     double plain_out[])
+{
+    struct chained pair[COMPARED];
+    for (int n = 0; n < COMPARED; n++) {
+        struct chained *p = &pair[(first + n) % COMPARED];
+        p->cluster = open_traced(devices, workers, NULL, p == &pair[TRACED] ? path : NULL);
+        p->map = dcl_map_default(p->cluster);
+    }
+    for (int size = 0; size < SIZES; size++) {
+        double ratio[PLACES * ROUNDS_OF_PLACE], plain[PLACES * ROUNDS_OF_PLACE];
+        for (int place = 0; place < PLACES; place++)
+            measure_place(pair, size, (first + place) % COMPARED, ratio + place * ROUNDS_OF_PLACE,
+                          plain + place * ROUNDS_OF_PLACE);
+        ratio_out[size] = median(PLACES * ROUNDS_OF_PLACE, ratio);
+        plain_out[size] = median(PLACES * ROUNDS_OF_PLACE, plain);
+    }
+    for (int n = 0; n < COMPARED; n++) {
+        struct chained *p = &pair[(first + n) % COMPARED];
+        dcl_release(p->map);
+        check(dcl_close(p->cluster) == DCL_OK, "dcl_close");
+    }
+}
+
+/* How many trials an interval leaves out at either end, so that it contains the true median with a probability of at least
+ * 98.8 %, if trials are independent (sign test). */
+static int left_out(void)
+{
+    double ways = 1, sum = 0; /* to choose `count` of the trials; of all counts so far */
+    int count = 0;
+    for (;; count++) {
+        sum += ways;
+        if (2 * sum / pow(2, trials) > 0.012)
+            return count > 0 ? count - 1 : 0;
+        ways *= (double)(trials - count) / (count + 1);
+    }
+}
+
+static void compare_traced(const char *devices, const char *workers, const char *path)
+{
+    const char *where = workers != NULL ? "local:2, default map" : "one embedded node";
+    double found[SIZES][MOST_TRIALS], plain[SIZES][MOST_TRIALS];
+    for (int t = 0; t < trials; t++) {
+        double ratio[ORDERS][SIZES], us[ORDERS][SIZES];
+        for (int n = 0; n < ORDERS; n++)
+            run_pair(devices, workers, path, (t + n) % ORDERS, ratio[n], us[n]);
+        for (int size = 0; size < SIZES; size++) {
+            found[size][t] = sqrt(ratio[0][size] * ratio[1][size]);
+            plain[size][t] = (us[0][size] + us[1][size]) / ORDERS;
+        }
+    }
+    for (int size = 0; size < SIZES; size++) {
+        double *ratio = found[size], middle = median(trials, ratio); /* sorts them */
+        printf("%d operations f32 %d x %d, %s: %.2f us each, %s / untraced %.3f, interval %.3f to %.3f (median of %d "
+               "trials, %d rounds each)\n",
+               sizes[size].operations, (int)sizes[size].edge, (int)sizes[size].edge, where, median(trials, plain[size]),
+               path != NULL ? "traced" : "untraced", middle, ratio[left_out()], ratio[trials - 1 - left_out()], trials,
+               ORDERS * PLACES * ROUNDS_OF_PLACE);
+    }
+    fflush(stdout);
 }
 
 static void trace_on(const char *devices, const char *workers)
@@ -522,21 +608,15 @@ static void trace_on(const char *devices, const char *workers)
     char folder[] = "/tmp/dcl-bench-XXXXXX", path[64];
     check(mkdtemp(folder) != NULL, "mkdtemp");
     snprintf(path, sizeof path, "%s/trace.json", folder);
-    const char *where = workers != NULL ? "local:2, default map" : "one embedded node";
-    dcl_cluster *cluster[TRACE_CLUSTERS];
-    for (int c = 0; c < TRACE_CLUSTERS; c++)
-        cluster[c] = open_traced(devices, workers, NULL, c == TRACED ? path : NULL);
-    measure_traced(cluster, where, EDGE, CHAIN);
-    measure_traced(cluster, where, 400, CHAIN / 2);
-    measure_traced(cluster, where, 1024, CHAIN / 5);
-    for (int c = 0; c < TRACE_CLUSTERS; c++)
-        check(dcl_close(cluster[c]) == DCL_OK, "dcl_close");
+    compare_traced(devices, workers, path);
     unlink(path);
     rmdir(folder);
 }
 
 static void trace_embedded(void) { trace_on("0", NULL); }
 static void trace_local(void) { trace_on(NULL, "local:2"); }
+static void untraced_embedded(void) { compare_traced("0", NULL, NULL); }
+static void untraced_local(void) { compare_traced(NULL, "local:2", NULL); }
 
 /* ---- items -------------------------------------------------------------------------------------------------------------- */
 
@@ -544,11 +624,20 @@ static const struct item {
     const char *name;
     void (*run)(void);
     bool one_core; /* two devices of one core each; the driver reads these variables once */
+    bool by_name;  /* only if it is asked for */
 } items[] = {
-    {"chain", chain_embedded, false},  {"chain", chain_local, false}, {"fresh", fresh_embedded, false},
-    {"fresh", fresh_local, false},     {"uneven", uneven, false},     {"coupled", coupled_embedded, true},
-    {"coupled", coupled_local, false}, {"product", product, false},   {"trace", trace_embedded, false},
-    {"trace", trace_local, false},
+    {"chain", chain_embedded, false, false},
+    {"chain", chain_local, false, false},
+    {"fresh", fresh_embedded, false, false},
+    {"fresh", fresh_local, false, false},
+    {"uneven", uneven, false, false},
+    {"coupled", coupled_embedded, true, false},
+    {"coupled", coupled_local, false, false},
+    {"product", product, false, false},
+    {"trace", trace_embedded, false, false},
+    {"trace", trace_local, false, false},
+    {"untraced", untraced_embedded, false, true},
+    {"untraced", untraced_local, false, true},
 };
 
 static bool run(const struct item *item)
@@ -570,9 +659,16 @@ static bool run(const struct item *item)
 int main(int argc, char **argv)
 {
     bool right = true;
+    if (argc > 2)
+        trials = atoi(argv[2]);
+    if (argc > 3 || trials < 1 || trials > MOST_TRIALS) {
+        fprintf(stderr, "small: expected an item, and for trace and untraced a number of trials of 1..%d\n",
+                MOST_TRIALS);
+        return 2;
+    }
     printf("DCL %s, commit %s, small operations\n", dcl_version(), bench_commit);
     for (size_t n = 0; n < sizeof items / sizeof items[0]; n++)
-        if (argc < 2 || strcmp(argv[1], items[n].name) == 0)
+        if (argc < 2 ? !items[n].by_name : strcmp(argv[1], items[n].name) == 0)
             right &= run(&items[n]);
     return right ? 0 : 1;
 }

@@ -88,6 +88,8 @@ void dcli_trace_close(dcli_trace *trace);
 int64_t dcli_trace_capacity(size_t bytes);
 /** Record an event; the oldest one is dropped if there is no room. */
 void dcli_trace_add(dcli_trace *trace, const dcli_trace_event *event);
+/** Record several events, in their order. */
+void dcli_trace_add_all(dcli_trace *trace, const dcli_trace_event event[], int64_t count);
 /** The number of a name: the first line of a text that is not blank, without leading blanks, cut after 95 bytes. Only
  *  the first thousand names get a number. @return 0: there are more names, or the text is blank. */
 int16_t dcli_trace_name(dcli_trace *trace, const char *text);

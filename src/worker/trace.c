@@ -135,21 +135,37 @@ static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t en
 
 void dcli_trace_device(dcli_worker *worker) { dcli_device_on_timed(worker->as_node->device, note_times, worker); }
 
-static void add_batch(dcli_worker *worker, const dcli_running *running, bool timed, int64_t begin_ns, int64_t end_ns,
-                      int64_t launches)
+static dcli_trace_event batch_event(dcli_worker *worker, const dcli_running *running, bool timed, int64_t begin_ns,
+                                    int64_t end_ns, int64_t launches)
 {
-    dcli_trace_add(
-        worker->terms.trace,
-        &(dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
-                            .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
-                            .begin_ns = begin_ns,
-                            .end_ns = end_ns,
-                            .operation = running->operation,
-                            .part = running->batch,
-                            .peer = running->job.borrowed != NULL ? running->job.borrowed->victim : DCLI_TRACE_NOBODY,
-                            .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
-                            .launches = (int32_t)dcli_min(launches, INT32_MAX),
-                            .name = name_of(worker, running->job.entry)});
+    return (dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
+                              .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
+                              .begin_ns = begin_ns,
+                              .end_ns = end_ns,
+                              .operation = running->operation,
+                              .part = running->batch,
+                              .peer = running->job.borrowed != NULL ? running->job.borrowed->victim : DCLI_TRACE_NOBODY,
+                              .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
+                              .launches = (int32_t)dcli_min(launches, INT32_MAX),
+                              .name = name_of(worker, running->job.entry)};
+}
+
+/* Record the batches of a series, which share its time evenly. */
+static void add_series(dcli_worker *worker, const dcli_running first[], int64_t count, bool timed, int64_t begin_ns,
+                       int64_t end_ns, int64_t launches)
+{
+    dcli_trace_event event[16];
+    enum { AT_ONCE = sizeof event / sizeof event[0] };
+    int64_t each_ns = (end_ns - begin_ns) / count, rest_ns = (end_ns - begin_ns) % count;
+    for (int64_t n = 0, kept = 0; n < count; n++) {
+        int64_t batch_end_ns = begin_ns + each_ns + (n < rest_ns);
+        event[kept++] = batch_event(worker, first + n, timed, begin_ns, batch_end_ns, n == 0 ? launches : 0);
+        begin_ns = batch_end_ns;
+        if (kept < AT_ONCE && n + 1 < count)
+            continue;
+        dcli_trace_add_all(worker->terms.trace, event, kept);
+        kept = 0;
+    }
 }
 
 /* Number of batches in the series that begins with this one: they have the same ticket, and only the first has notes. */
@@ -171,10 +187,7 @@ void dcli_trace_batch(dcli_worker *worker, dcli_running *running)
     int64_t end_ns = timed ? traced->end_ns : dcli_monotonic_ns();
     begin_ns = dcli_min(dcli_max(begin_ns, traced->launched_ns), end_ns); /* the two clocks agree only approximately */
     own->computed_ns = end_ns;
-    int64_t count = count_series(own, running), spent_ns = end_ns - begin_ns;
-    for (int64_t n = 0; n < count; n++)
-        add_batch(worker, running + n, timed, begin_ns + spent_ns * n / count, begin_ns + spent_ns * (n + 1) / count,
-                  n == 0 ? traced->launches : 0);
+    add_series(worker, running, count_series(own, running), timed, begin_ns, end_ns, traced->launches);
     traced->next = own->traced_spare;
     own->traced_spare = traced;
     running->traced = NULL;
