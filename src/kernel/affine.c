@@ -475,9 +475,27 @@ static bool term_value(const dcli_term *term, const dcli_body *body, const dcli_
     return true;
 }
 
+/* As dcli_affine_evaluate(), for sums without scalars, which are nearly all of them. @return false: there are scalars, or a partial
+ * sum overflows. */
+static bool evaluate_plain(const dcli_affine *a, int64_t *constant_out, int64_t coef_of_index_out[])
+{
+    int64_t constant = 0;
+    memset(coef_of_index_out, 0, DCLI_INDEX_NAMES * sizeof coef_of_index_out[0]);
+    for (int t = 0; t < a->count; t++) {
+        const dcli_term *term = &a->term[t];
+        int64_t *sum = term->index < 0 ? &constant : &coef_of_index_out[term->index];
+        if (term->scalars > 0 || !dcli_add(*sum, term->factor, sum))
+            return false;
+    }
+    *constant_out = constant;
+    return true;
+}
+
 bool dcli_affine_evaluate(const dcli_affine *a, const dcli_body *body, const dcli_scalar values[],
                           int64_t *constant_out, int64_t coef_of_index_out[])
 {
+    if (evaluate_plain(a, constant_out, coef_of_index_out))
+        return true;
     wide sum[DCLI_INDEX_NAMES + 1] = {0}; /* sum[0] is the constant, sum[1 + n] the coefficient of index number n */
     for (int t = 0; t < a->count; t++) {
         wide value;

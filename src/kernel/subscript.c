@@ -55,23 +55,19 @@ dcl_status dcli_body_subscripts(const dcli_body *body, int a, const dcli_scalar 
 {
     const dcli_body_access *access = &body->access[a];
     const dcli_param *param = &body->params[access->param];
-    dcli_subscripts subscripts = {
+    *out = (dcli_subscripts){
         .reach = access->reach, .space_rank = body->space_rank, .rank = param->rank, .inner_rank = body->inner_rank};
     int64_t coef[DCL_MAX_RANK][DCLI_INDEX_NAMES];
     for (int d = 0; access->reach == DCLI_REACH_AFFINE && d < param->rank; d++) {
-        if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &subscripts.axis[d].constant,
-                                  coef[d]) ||
-            !dcli_boundary_evaluate(body, dcli_inside_subscript(body, a, d), values, &subscripts.axis[d]))
+        if (!dcli_affine_evaluate(dcli_inside_subscript(body, a, d), body, values, &out->axis[d].constant, coef[d]) ||
+            !dcli_boundary_evaluate(body, dcli_inside_subscript(body, a, d), values, &out->axis[d]))
             return fail_overflow(body, a, d);
-        if (subscripts.axis[d].clamped && subscripts.axis[d].low > subscripts.axis[d].high)
-            return fail_limits(body, a, d, &subscripts.axis[d]);
+        if (out->axis[d].clamped && out->axis[d].low > out->axis[d].high)
+            return fail_limits(body, a, d, &out->axis[d]);
         for (int m = 0; m < body->space_rank + body->inner_rank; m++)
-            subscripts.axis[d].coef[m] = coef[d][body->index_of_axis[m]];
+            out->axis[d].coef[m] = coef[d][body->index_of_axis[m]];
     }
-    dcl_status status = access->reach == DCLI_REACH_AFFINE ? add_inner(body, a, values, coef, &subscripts) : DCL_OK;
-    if (status == DCL_OK)
-        *out = subscripts;
-    return status;
+    return access->reach == DCLI_REACH_AFFINE ? add_inner(body, a, values, coef, out) : DCL_OK;
 }
 
 static bool boundary_names_scalar(const dcli_body *body, const dcli_affine *affine, int k)
