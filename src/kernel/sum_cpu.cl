@@ -28,7 +28,7 @@ static ulong dcl_sum_lanes(const ulong8 dcl_x)
 {
     const ulong4 dcl_4 = dcl_x.lo + dcl_x.hi;
     const ulong2 dcl_2 = dcl_4.lo + dcl_4.hi;
-    return dcl_2.x + dcl_2.y;
+    return dcl_2.s0 + dcl_2.s1;
 }
 #endif
 
@@ -164,7 +164,7 @@ static void DCL_OF(dcl_sum_)(struct dcl_sum *dcl_s, dcl_T *dcl_v, const int dcl_
         }
         const DCL_PASTE(dcl_I, 4) dcl_m4 = dcl_max(dcl_m.lo, dcl_m.hi);
         const DCL_PASTE(dcl_I, 2) dcl_m2 = dcl_max(dcl_m4.lo, dcl_m4.hi);
-        const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)(dcl_max(dcl_m2.x, dcl_m2.y));
+        const dcl_T dcl_largest = DCL_PASTE(as_, dcl_T)(dcl_max(dcl_m2.s0, dcl_m2.s1));
         if (dcl_largest == 0)
             return;
         if (!isfinite(dcl_largest)) {

@@ -142,6 +142,7 @@ enum { ROWS = 37, COLUMNS = 301, ELEMENTS = ROWS * COLUMNS, MOST_SLOTS = 64, MOS
 
 static float A[ELEMENTS], B[ELEMENTS]; /* B: [COLUMNS][ROWS] */
 static int64_t slots[MOST_SLOTS * (1 + MOST_RESULTS * DCLI_PARTIAL_LONGS)];
+static const char *prelude = "";
 
 static void fill(void)
 {
@@ -180,7 +181,7 @@ static void reduce(test_device *device, dcli_form form, const char *text, dcli_v
     dcli_param params[DCLI_MAX_PARAMS];
     test_params(2 + results, args, params);
     dcli_body *body = NULL;
-    cr_assert_eq(dcli_body_parse(text, "", 2 + results, params, &body), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_body_parse(text, prelude, 2 + results, params, &body), DCL_OK, "%s", dcl_error());
     test_program *program = test_program_build(device, body, form, NULL);
     test_report report = test_program_run(program, body, variant, 4 + results, args, zeros, ones, count);
     cr_expect_not(report.any, "%s", text);
@@ -251,6 +252,24 @@ static void check_sums_and_extremes(dcli_form form)
 }
 
 Test(kernel_device_reduction, sums_and_extremes) { each_form(check_sums_and_extremes); }
+
+/* A prelude may define macros with the names of a vector's components. */
+static void check_macros(dcli_form form)
+{
+    static const dcl_type types[] = {DCL_DOUBLE, DCL_FLOAT};
+    dcli_scalar found[MOST_RESULTS];
+    dcli_sum exact = {0};
+    float low = INFINITY;
+    prelude = "#define x 3\n#define y 2\n#define z x\n#define w 1.5f\n";
+    for (int e = 0; e < ELEMENTS; e++) {
+        dcli_sum_add(&exact, 1.5 * A[e]);
+        low = fminf(low, A[e]);
+    }
+    reduce(device, form, "r += (double)A(i,j) * w + 0 * B(j,i); s min= A(i,j);", DCLI_VARIANT_UNIT, 2, types, found);
+    cr_expect(found[0].f == dcli_sum_round(&exact, DCL_DOUBLE) && found[1].f == low, "%a, %a", found[0].f, found[1].f);
+}
+
+Test(kernel_device_reduction, prelude_with_macros_of_one_letter) { each_form(check_macros); }
 
 static void check_integers(dcli_form form)
 {
