@@ -23,7 +23,8 @@
  * end, not by lending: two processors that compute at once may be slower than one alone, because they share caches, a
  * core or a power limit. How much that is, is measured in the same turns: two threads of this program, on a processor
  * each, run the same loop for some 10 ms, first one after the other, then at once. The later of both at once against the
- * slower one alone is what two nodes lose in any case.
+ * slower one alone is what two nodes lose in any case. They also wake each other in turns: this time varies with the
+ * machine and its load, and a call of uneven work has some 30 wake-ups.
  * Balanced compares pays with never in 11 trials, or as many as are given. The place of a cluster's arrays in memory changes its times for as long as
  * it exists, and the cluster that is opened first may get another place than the second. So a trial opens two pairs of clusters, one after
  * the other, the second pair in the reverse order. Each pair runs in the order never, pays, pays, never and its reverse in
@@ -37,9 +38,12 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <dcl.h>
 
@@ -112,15 +116,17 @@ static struct pair open_pair(const struct work *work, const char *steal, const c
 
 /* ---- two processors at once -------------------------------------------------------------------------------------------- */
 
-enum { PROCESSORS = 2 };
+enum { PROCESSORS = 2, WAKES = 200, WAKE = -2, END = -1 };
 
 /* A thread on a processor of its own. */
 struct computer {
-    pthread_t thread;
+    alignas(256) pthread_t thread; /* no cache line is used by both, nor by two that a processor fetches together */
     pthread_barrier_t *turn;
     int processor;
-    int64_t loops; /* of the next turn; 0: none; -1: the thread ends */
+    int64_t loops; /* of the next turn; 0: none; WAKE: the threads wake each other WAKES times; END: the thread ends */
     double took;   /* ms */
+    bool first;
+    int own, other; /* event descriptors: what wakes this thread, and what wakes the other one */
     uint32_t value[TASK];
 };
 
@@ -129,8 +135,22 @@ struct machine {
     pthread_barrier_t turn;
     int64_t loops; /* that take some 10 ms */
     double alone[ROUNDS], at_once[ROUNDS], ratio[ROUNDS];
+    double wake[ROUNDS]; /* us of a wake-up from one processor to the other */
     int rounds;
 };
+
+/* Wake the other thread and wait to be woken, in turns. */
+static void wake(struct computer *own, bool first)
+{
+    eventfd_t any;
+    for (int n = 0; n < WAKES; n++) {
+        if (first)
+            check(eventfd_write(own->other, 1) == 0, "eventfd_write");
+        check(eventfd_read(own->own, &any) == 0, "eventfd_read");
+        if (!first)
+            check(eventfd_write(own->other, 1) == 0, "eventfd_write");
+    }
+}
 
 static void *compute(void *argument)
 {
@@ -141,9 +161,11 @@ static void *compute(void *argument)
     check(pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0, "pthread_setaffinity_np");
     for (;;) {
         pthread_barrier_wait(own->turn);
-        if (own->loops < 0)
+        if (own->loops == END)
             return NULL;
         double began = now_ms();
+        if (own->loops == WAKE)
+            wake(own, own->first);
         for (int64_t k = 0; k < own->loops; k++)
             for (int i = 0; i < TASK; i++)
                 own->value[i] = own->value[i] * 1664525 + 1013904223;
@@ -163,6 +185,15 @@ static double turn(struct machine *machine, bool first, bool second)
     return fmax(computer[0].took, computer[1].took);
 }
 
+/* @return us of a wake-up */
+static double turn_of_wakes(struct machine *machine)
+{
+    machine->computer[0].loops = machine->computer[1].loops = WAKE;
+    pthread_barrier_wait(&machine->turn);
+    pthread_barrier_wait(&machine->turn);
+    return 1e3 * machine->computer[0].took / (2 * WAKES);
+}
+
 /* @return whether there are two processors */
 static bool open_machine(struct machine *machine)
 {
@@ -172,12 +203,17 @@ static bool open_machine(struct machine *machine)
     if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < PROCESSORS)
         return false;
     pthread_barrier_init(&machine->turn, NULL, PROCESSORS + 1);
+    int event[PROCESSORS] = {eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC)};
+    check(event[0] >= 0 && event[1] >= 0, "eventfd");
     for (int n = 0, processor = -1; n < PROCESSORS; n++) {
         do
             processor++;
         while (!CPU_ISSET(processor, &all));
         machine->computer[n].processor = processor;
         machine->computer[n].turn = &machine->turn;
+        machine->computer[n].first = n == 0;
+        machine->computer[n].own = event[n];
+        machine->computer[n].other = event[1 - n];
         check(pthread_create(&machine->computer[n].thread, NULL, compute, &machine->computer[n]) == 0,
               "pthread_create");
     }
@@ -192,22 +228,25 @@ static void measure_machine(struct machine *machine)
     machine->alone[r] = fmax(turn(machine, true, false), turn(machine, false, true));
     machine->at_once[r] = turn(machine, true, true);
     machine->ratio[r] = machine->at_once[r] / machine->alone[r];
+    machine->wake[r] = turn_of_wakes(machine);
 }
 
 static void close_machine(struct machine *machine)
 {
     for (int n = 0; n < PROCESSORS; n++)
-        machine->computer[n].loops = -1;
+        machine->computer[n].loops = END;
     pthread_barrier_wait(&machine->turn);
     for (int n = 0; n < PROCESSORS; n++)
         pthread_join(machine->computer[n].thread, NULL);
+    for (int n = 0; n < PROCESSORS; n++)
+        close(machine->computer[n].own);
     pthread_barrier_destroy(&machine->turn);
     double alone = median(machine->rounds, machine->alone), at_once = median(machine->rounds, machine->at_once);
     printf(
         "this machine, the same loop on two processors: one after the other %.2f ms, at once %.2f ms, ratio %.3f, of "
-        "least times %.3f (median of %d)\n",
+        "least times %.3f; a thread wakes one on the other processor in %.1f us (median of %d)\n",
         alone, at_once, median(machine->rounds, machine->ratio), machine->at_once[0] / machine->alone[0],
-        machine->rounds);
+        median(machine->rounds, machine->wake), machine->rounds);
 }
 
 /* ---- uneven work, measured ------------------------------------------------------------------------------------------- */
