@@ -42,8 +42,9 @@ dcli_track dcli_trace_track_of(dcli_trace_kind kind)
 
 static uint64_t clock_id;
 
-/* Identify the clock that this process reads: by a hash of the system's start (boot_id), with which the clock begins, and
- * of the time namespace, which can shift it. It stays 0 if the start is not known. Source: random(4), time_namespaces(7). */
+/* Identify the clock that this process reads: by a hash of the system's start (boot_id), with which the clock
+ * begins, and of the time namespace, which can shift it. It stays 0 if the start is not known. Source: random(4),
+ * time_namespaces(7). */
 static void find_clock(void)
 {
     char text[128];
@@ -68,7 +69,7 @@ uint64_t dcli_trace_clock_id(void)
 
 int64_t dcli_trace_capacity(size_t bytes) { return dcli_max(1, (int64_t)(bytes / sizeof(dcli_trace_event))); }
 
-/* Ask for huge pages, so that recording meets fewer fresh pages. Without them it is only slower. */
+/* Ask for huge pages, so that recording causes fewer page faults. If they are refused, it is only slower. */
 static void use_huge_pages(const dcli_trace *trace)
 {
     const uintptr_t huge = (uintptr_t)2 << 20;

@@ -101,7 +101,8 @@ static int make_frugally(void)
     return -1;
 }
 
-/* Make a memfd; if there is no descriptor left, take one from the retained mappings. */
+/* Make a memfd. If no descriptor is left, return the retained memory to the system, which closes its descriptors,
+ * and try again. */
 static int make_memfd(dcli_device *device)
 {
     int descriptor = make_frugally();
@@ -130,8 +131,9 @@ static const char *fail_mapped(void *at, size_t bytes, const char *call)
 }
 
 /* Give a memfd without pages huge ones. By default Linux gives a memfd huge pages only on request (MADV_COLLAPSE,
- * since 6.1), and only to ranges that already have a page. So one page per range is reserved first. It halves the time of reading the memory: sums of 8192 x 8192 floats on two cores read memfds at 31 GB/s
- * with small pages, at 63 with huge ones. */
+ * since 6.1), and only to ranges that already have a page. So one page per range is reserved first. It halves the
+ * time of reading the memory: sums of 8192 x 8192 floats on two cores read memfds at 31 GB/s with small pages, at 63
+ * with huge ones. */
 static void make_huge(int descriptor, void *at, size_t bytes)
 {
     for (size_t offset = 0; offset + DCLI_HUGE_BYTES <= bytes; offset += DCLI_HUGE_BYTES)

@@ -24,9 +24,10 @@ enum {
     UNMARKABLE_NS = 1000000000,
     LARGE_ITEMS = 1 << 16, /* work-items: a launch of so many runs longer than its event costs */
     MOST_UNMARKED = 15,    /* most consecutive launches without an event */
-    RECENT = 64,           /* number of the last commands that count as recent */
-    /* Comparing the device's clock with the host's takes about as long as recording a launch. Therefore clocks are compared by
-     * the first launches, and after each COMPARE_NS by a few more: the first of them may have been queued long before. */
+    RECENT = 64,           /* commands: elements that left the device within the last so many have left it recently */
+    /* Comparing the device's clock with the host's takes about as long as recording a launch. Therefore clocks are
+     * compared by the first launches, and after each COMPARE_NS by a few more: the first of them may have been
+     * queued long before. */
     FIRST_COMPARISONS = 32,
     LATER_COMPARISONS = 4,
     COMPARE_NS = 1000000
@@ -82,13 +83,13 @@ static bool has_time(const dcli_mark *mark, cl_profiling_info which, int64_t *ns
     return has;
 }
 
-/* Compare the clocks by a complete command. The host's is the device's plus an offset. A command is queued before the host
- * notes that it was, possibly long before: PoCL compiles in between. It ends before the host sees that it has ended. Both
- * bound the offset from above, and the least bound so far is taken as the offset. The clocks run at slightly different
- * rates (PoCL's does not follow the corrections of CLOCK_MONOTONIC), so bounds expire. */
+/* Compare the clocks by a complete command. The host's is the device's plus an offset. A command is queued before
+ * the host notes that it was, possibly long before: PoCL compiles in between. It ends before the host sees that it
+ * has ended. Both bound the offset from above, and the least bound so far is taken as the offset. The clocks run at
+ * slightly different rates (PoCL's does not follow the corrections of CLOCK_MONOTONIC), so bounds expire. */
 static void compare_clocks(dcli_device *device, const dcli_mark *mark, int64_t end)
 {
-    enum { DRIFT = 2000 }; /* a clock is corrected by 1/2000 at most: adjtimex(2) */
+    enum { DRIFT = 2000 }; /* clocks are corrected by at most 1/2000: adjtimex(2) */
     int64_t queued, now = dcli_monotonic_ns(), offset = now - end;
     if (mark->added_ns != 0 && has_time(mark, CL_PROFILING_COMMAND_QUEUED, &queued))
         offset = dcli_min(offset, mark->added_ns - queued);

@@ -94,8 +94,8 @@ void icd_event_free(icd_event *event)
 
 /* ---- sending ---- */
 
-/* Make an event known to the server of another device. The driver sends its end to that server. If the event's own server can
- * reach that server, it does so, too, which is faster. */
+/* Make an event known to the server of another device. The driver sends its end to that server. If the event's own
+ * server can reach that server, it does so, too, which is faster. */
 static cl_int make_proxy(icd_device *device, icd_event *event)
 {
     icd_device *owner = event->device;
@@ -124,8 +124,8 @@ static cl_int make_proxy(icd_device *device, icd_event *event)
     return CL_SUCCESS;
 }
 
-/* Shorten a list of more than DCLI_MOST_COMMAND_WAITS events: markers wait for parts of it, and their events take the place of
- * these parts. @param made_out  how many markers; their events are the last ones of the list. */
+/* Shorten a list of more than DCLI_MOST_COMMAND_WAITS events: markers wait for parts of it, and their events take
+ * the place of these parts. @param made_out  how many markers; their events are the last ones of the list. */
 static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count, int *made_out)
 {
     int64_t markers[DCLI_MOST_COMMAND_WAITS];
@@ -283,8 +283,8 @@ static bool has_room(const void *device)
 
 void icd_event_lend(icd_event *event) { event->loan = dcli_calloc(1, sizeof *event->loan); }
 
-/* Wait until nothing is sent from the program's memory any more. If the write has failed, this takes until its last chunks are sent, or
- * until the connection is lost. */
+/* Wait until no memory of the program is being sent. If the write has failed, that is when its last chunks are sent
+ * or the connection is lost. */
 static void await_loan(const icd_event *event)
 {
     if (event->loan == NULL)

@@ -145,8 +145,8 @@ static size_t literal(const char *text)
     return at + (text[at] != '\0');
 }
 
-/* Read the arguments of a macro after the parenthesis. @return bytes up to the closing one, and with it; 0: it is missing, or their
- * number is wrong. */
+/* Read the arguments of a call of a macro; `text` begins after the opening parenthesis. @return number of bytes up
+ * to and including the closing one; 0: it is missing, or the number of arguments is wrong. */
 static size_t read_arguments(const icd_macro *macro, const char *text, part argument_out[ICD_MOST_PARAMETERS])
 {
     int depth = 0, count = 0;

@@ -106,8 +106,8 @@ cl_int CL_API_CALL icd_clGetDeviceIDs(cl_platform_id handle, cl_device_type type
     return found > 0 ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
-/* Extensions of the device that the driver passes on: those of the language, which need nothing of the driver, and one that adds numbers
- * to what a device tells of itself, by which programs choose their kernels (CLBlast). */
+/* Extensions of the device that the driver passes on: those of the language, which need no support by the driver,
+ * and one that adds properties by which programs such as CLBlast choose their kernels. */
 static const char *const passed[] = {"cl_khr_byte_addressable_store",
                                      "cl_khr_global_int32_base_atomics",
                                      "cl_khr_global_int32_extended_atomics",
@@ -257,7 +257,7 @@ static bool answer_own(const icd_device *device, cl_device_info what, size_t siz
     case CL_DEVICE_AVAILABLE:
         *result = ICD_ANSWER(cl_bool, !device->lost);
         return true;
-    case CL_DEVICE_TYPE: /* without the bit for the platform's default device: programs compare it with one type */
+    case CL_DEVICE_TYPE: /* without the bit of default devices: programs compare the type with == */
         *result = ICD_ANSWER(cl_device_type, icd_device_number(device, what) & ~(cl_ulong)CL_DEVICE_TYPE_DEFAULT);
         return true;
     case CL_DEVICE_EXTENSIONS:
@@ -272,8 +272,8 @@ static bool answer_own(const icd_device *device, cl_device_info what, size_t siz
     }
 }
 
-/* Sizes that the specification gives to properties: what a server reports is passed on only if it has this size. 0: a text
- * or list of any length. */
+/* Sizes that the specification gives to properties: what a server reports is passed on only if it has this size. 0:
+ * a text or list of any length. */
 static size_t size_of(cl_device_info what)
 {
     switch (what) {

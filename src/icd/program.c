@@ -78,7 +78,8 @@ static cl_int make_of(icd_device *device, bool is_binary, const void *bytes, siz
     return append(device, number, bytes, length);
 }
 
-/* Make the program on a server, to be built with what it includes. @param number_out  [bundle->count] programs of headers. */
+/* Make the program on a server, to be built with what it includes. @param number_out  [bundle->count] programs of
+ * headers. */
 static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle, int64_t number_out[])
 {
     icd_build *build = &program->build[place];
@@ -540,7 +541,8 @@ static cl_int link_on(icd_program *program, int place, const char *options, cl_u
     int64_t number[1 + MOST] = {icd_number()};
     for (cl_uint p = 0; p < count; p++) {
         icd_build *build = &inputs[p]->build[place];
-        cl_int made = build->number != 0 ? CL_SUCCESS : make_on(inputs[p], place, &no_headers, NULL); /* of a binary */
+        cl_int made =
+            build->number != 0 ? CL_SUCCESS : make_on(inputs[p], place, &no_headers, NULL); /* from a binary */
         if (made != CL_SUCCESS)
             return made;
         number[1 + p] = build->number;
@@ -557,7 +559,8 @@ static cl_int link_on(icd_program *program, int place, const char *options, cl_u
     return status == CL_BUILD_PROGRAM_FAILURE ? CL_LINK_PROGRAM_FAILURE : status;
 }
 
-/* Whether a program can be linked for a device: it was compiled, or is from a binary that may be of one that was. */
+/* Whether a program can be linked for a device: it was compiled, or it was made of a binary, which may be that of a
+ * compiled program. */
 static bool can_link(const icd_program *program, int place)
 {
     const icd_build *build = &program->build[place];
@@ -566,8 +569,8 @@ static bool can_link(const icd_program *program, int place)
     return compiled || (build->status == CL_BUILD_NONE && build->binary != NULL);
 }
 
-/* Keep those of the wanted devices for which all programs can be linked. For each device, either all programs or none must be linkable; with
- * none, the device gets no executable. */
+/* Restrict the wanted devices to those for which all programs can be linked. A device for which none can be linked
+ * is left out; one for which only some can be is an error. */
 static cl_int keep_linkable(icd_program *program, cl_uint count, icd_program *inputs[])
 {
     bool any = false;
@@ -615,7 +618,7 @@ static cl_int link_programs(icd_context *context, cl_uint count, const cl_device
     for (int d = 0; d < context->device_count && status == CL_SUCCESS; d++)
         if (program->build[d].wanted)
             status = link_on(program, d, options, input_count, inputs);
-    if (status == CL_SUCCESS || status == CL_LINK_PROGRAM_FAILURE) /* whose log says why */
+    if (status == CL_SUCCESS || status == CL_LINK_PROGRAM_FAILURE) /* its log tells why it failed */
         *program_out = program;
     else
         icd_drop(program);

@@ -1,5 +1,5 @@
-/* icd/unsupported.c - what the driver does not support, with the error that the specification names for it; the reference counts of
- * all objects; and the table of all entry points. */
+/* icd/unsupported.c - what the driver does not support, with the error that the specification names for it; the
+ * reference counts of all objects; and the table of all entry points. */
 #include "icd/entries.h"
 
 /* ---- reference counts ---- */
@@ -91,7 +91,8 @@ static bool is_valid(const void *handle, icd_kind kind)
     return known;
 }
 
-/* Commands of a queue. Only the first parameter of these functions is looked at. */
+/* The entries for commands, and for functions of kernels, programs and so on, that this driver does not support.
+ * Each stands for functions with different parameters, of which it uses the first one only: to check the handle. */
 static cl_int CL_API_CALL refuse_command(cl_command_queue queue)
 {
     return is_valid(queue, ICD_QUEUE) ? CL_INVALID_OPERATION : CL_INVALID_COMMAND_QUEUE;

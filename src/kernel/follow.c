@@ -1,4 +1,4 @@
-/* kernel/follow.c - followers: reads at a constant distance from others. */
+/* kernel/follow.c - finds reads at a constant distance from other reads (followers), and emits them. */
 #include "kernel/follow.h"
 
 #include <inttypes.h>
@@ -6,8 +6,8 @@
 #include "kernel/affine.h"
 #include "kernel/inside.h"
 
-/* The term of an index, if a subscript consists of a literal 1 or -1 times this index and a constant, and no other subscript of the access
- * contains it; NULL otherwise. */
+/* The term of the index in subscript d of an access, if the subscript is +index or -index plus terms without an
+ * index, and no other subscript of the access contains this index; NULL otherwise. */
 static const dcli_term *lone_index(const dcli_body *body, int a, int d)
 {
     const dcli_term *found = NULL;
@@ -59,13 +59,13 @@ static dcli_follower follower_of(const dcli_body *body, int b)
     return (dcli_follower){.leader = -1};
 }
 
-/* Whether the step of an access along an axis is 1 in dcl_unit. */
+/* Whether dcl_unit treats the step of an access along an axis as 1. */
 static bool has_unit(const dcli_body *body, int a, int m)
 {
     return m == body->space_rank - 1 && body->access[a].unit_axis == m;
 }
 
-/* Write the distance of a follower from its leader, in elements of memory. */
+/* Emit the distance of a follower from its leader, in elements of memory. */
 static void put_distance(dcli_text *out, const dcli_body *body, const dcli_follower *follower)
 {
     for (int m = 0; m < body->space_rank; m++)

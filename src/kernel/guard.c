@@ -120,7 +120,8 @@ static bool has_one_of(const dcli_tokens *tokens, int first, int end, const char
     return false;
 }
 
-/* Whether the value in the parentheses that begin at token t of a guard is a condition that nothing is computed from. */
+/* Whether parentheses contain no condition, or a condition whose value is only combined by && and ||. @param t  the
+ * opening parenthesis, in the guard. */
 static bool stands_alone(const dcli_tokens *tokens, const dcli_guard *guard, int t)
 {
     int close = tokens->token[t].partner;

@@ -2,8 +2,8 @@
  *
  * dcl_any and dcl_checked are plain loop nests. dcl_unit knows the steps of the innermost axis. If inputs are
  * transposed, it iterates over the two axes in blocks, and transposes each input block first. dcl_streamed is for
- * results that are larger than the caches: it collects lines of output and stores them without caching. dcl_gathered and
- * dcl_straight do either for groups of rows, whose inputs they gather first.
+ * results that are larger than the caches: it collects lines of output and stores them without caching. dcl_gathered
+ * and dcl_straight do either for groups of rows, whose inputs they gather first.
  *
  * The loops are not marked as free of dependences (assume_safety), although they are: LLVM would then execute reads
  * that a condition of the body excludes. `restrict` is sufficient, since an array that is written is touched by one
@@ -27,7 +27,7 @@
 
 enum {
     LINE_ELEMENTS = 1024,     /* of a line of output that is collected, if no input is transposed */
-    SHORT_STRIP_BYTES = 12288 /* strips of at most so many bytes are added one after the other */
+    SHORT_STRIP_BYTES = 12288 /* strips of at most this many bytes are added one after the other */
 };
 
 static const char *type_of(const dcli_body *body, int a)
@@ -65,7 +65,8 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
     dcli_emit_strip_end(nest->out, nest->body, way);
 }
 
-/* Emit a loop over elements of a keyed reduction's strip, with what the statements do in it. @param head  of the loop over dcl_k. */
+/* Emit a loop over elements of a keyed reduction's strip, with what the statements do in it. @param head  of the
+ * loop over dcl_k. */
 static void emit_calls(dcli_nest *nest, dcli_keyed_calls calls, const char *head)
 {
     int v = nest->innermost;
@@ -76,7 +77,8 @@ static void emit_calls(dcli_nest *nest, dcli_keyed_calls calls, const char *head
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit a strip of a keyed reduction that looks at some keys before it reduces their values. While it does, the next keys are loaded. */
+/* Emit a strip of a keyed reduction that looks at some keys before it reduces their values. While it does, the next
+ * keys are loaded. */
 static void emit_looking_strip(dcli_nest *nest)
 {
     static const char some[] = "for (long dcl_k = dcl_from; dcl_k < dcl_from + DCL_KEYED_AHEAD; dcl_k++)";
@@ -94,8 +96,8 @@ static void emit_looking_strip(dcli_nest *nest)
     dcli_emit_elements_end(out, nest->body);
 }
 
-/* Emit a strip of a keyed reduction that adds its values to neighbouring elements of a sum, if it can; otherwise one by one. The innermost
- * index is the last key, so all keys are inside if the first and the last ones are. */
+/* Emit a strip of a keyed reduction that adds its values to neighbouring elements of a sum, if it can; otherwise one
+ * by one. The innermost index is the last key, so all keys are inside if the first and the last ones are. */
 static void emit_adding_strip(dcli_nest *nest)
 {
     static const char all[] = "#pragma clang loop vectorize_width(8) interleave_count(1)\n"
@@ -114,7 +116,7 @@ static void emit_adding_strip(dcli_nest *nest)
     dcli_emit_elements_end(out, nest->body);
 }
 
-/* Emit the variables of an element of a strip, whose counter in the strip is dcl_k; or of a whole line. */
+/* Emit the counter and the index of an element of a strip; dcl_k is its number in the strip. */
 static void emit_strip_index(dcli_nest *nest)
 {
     dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", nest->innermost);
@@ -173,8 +175,8 @@ void dcli_emit_reduced_line(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit a line of a body with declared reads, `count` indices from counter `first` on, by `emit`: in a loop that only notes violations. If
- * there are some, or the line cannot be run so, it is run in a loop that reports violations. */
+/* Emit a line of a body with declared reads, `count` indices from counter `first` on, by `emit`: in a loop that only
+ * notes violations. If there are some, or the line cannot be run so, it is run in a loop that reports violations. */
 static void emit_looked_line(dcli_nest *nest, const char *first, const char *count, int number,
                              void (*emit)(dcli_nest *, int))
 {
@@ -283,8 +285,8 @@ static const char *if_large(const dcli_nest *nest, const char *text)
     return nest->streams == DCLI_STREAM_LARGE ? text : "";
 }
 
-/* Emit dcl_stream of a kernel that gathers: whether this launch stores without caching, as dcli_rows_stream() says it for
- * others. */
+/* Emit dcl_stream of a kernel that gathers: whether this launch stores without caching, as dcli_rows_stream() says
+ * it for others. */
 static void emit_stream_test(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
@@ -301,8 +303,8 @@ static void emit_stream_test(dcli_nest *nest)
                   type_of(body, streamed), DCLI_GATHER_ELEMENTS, DCLI_STREAM_LAUNCH_BYTES);
 }
 
-/* Emit the buffers for lines of output and for transposed blocks. On CPU devices all address spaces are one, so a pointer
- * to a buffer can replace that of the output. */
+/* Emit the buffers for lines of output and for transposed blocks. On CPU devices all address spaces are one, so a
+ * pointer to a buffer can replace that of the output. */
 static void emit_buffers(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -429,8 +431,8 @@ static dcli_nest open_column(const dcli_nest *nest, int across)
     return column;
 }
 
-/* Emit a reduction along an axis whose inputs are contiguous along a loop axis, `across`: blocks of inputs are transposed, and each
- * element of the outputs is reduced over one block after the other. */
+/* Emit a reduction along an axis whose inputs are contiguous along a loop axis, `across`: blocks of inputs are
+ * transposed, and each element of the outputs is reduced over one block after the other. */
 static void emit_columns(dcli_nest *nest, int across, int width)
 {
     const dcli_body *body = nest->body;
@@ -470,8 +472,9 @@ static void emit_columns(dcli_nest *nest, int across, int width)
             dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit a reduction that can be done in bundles: for long strips. What short ones read in common stays in the first-level cache, and
- * memory is read fastest one row after the other. */
+/* Emit a reduction that can be done in bundles (kernel/source_bundle.h). Strips of DCLI_FOLD_LEAST_RUN elements up
+ * to SHORT_STRIP_BYTES are added one after the other instead: what neighbouring strips read in common stays in the
+ * first-level cache anyway, and memory is read fastest one row after the other. */
 static void emit_bundled(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;

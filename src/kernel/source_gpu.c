@@ -1,12 +1,12 @@
-/* kernel/source_gpu.c - generates the program for a GPU: a work-item computes one, a few, or a block of indices of a row, not a
- * loop over the whole row.
+/* kernel/source_gpu.c - generates the program for a GPU: a work-item computes one, a few, or a block of indices of a
+ * row, not a loop over the whole row.
  *
  * A launch runs one row, whose numbers are kernel arguments; or it runs many rows that differ only in their own numbers
  * (dcli_row_own()), for example the segments of a dealt map. In the latter case dimension 2 of the launch also runs
  * over the rows, and each work-item reads its row's own numbers from a table. The common numbers stay kernel arguments,
- * which take no registers. A launch of one row does not read a table; a fast one without transposed inputs has a
- * kernel of its own, dcl_one, in which all numbers are kernel arguments: a guarded five-point stencil takes a sixth less
- * time than in dcl_unit. (Transposed inputs would make it 1.5 % slower.)
+ * which take no registers. A launch of one row does not read a table; a fast one without transposed inputs has a kernel
+ * of its own, dcl_one, in which all numbers are kernel arguments: a guarded five-point stencil takes a sixth less time
+ * than in dcl_unit. (Transposed inputs would make it 1.5 % slower.)
  *
  * Dimension 0 of a launch is the innermost axis. Dimension 1 is the next axis or, if inputs are transposed, the axis
  * across. Dimension 2 combines all other axes, and indices that exceed dimension 1. Kernels usually need no division.
@@ -18,10 +18,10 @@
  * On an H200 (16384 x 16384 float, GB/s): C = A + B^T runs at 3940 in this way; at 2950 if squares may lie beyond
  * dimension 1, because the offsets then take registers, so that fewer work-groups run at a time; at 2330 with loops
  * over squares. C = A + B runs at 4380 with 4 indices per work-item in a loop of constant length, at 3620 in another
- * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a read waits for
- * the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups of 256 x 1 work-items, at 3280
- * in groups of 32 x 8 with 8 indices of a line, at 3500 there with blocks of 4 x 4 indices, whose lines share what they read, and at 3800 if
- * these lines are vectors (kernel/vectors.h). */
+ * loop, at 3450 with one index. A five-point stencil with a guard runs at 2000 with 4 indices in a loop in which a
+ * read waits for the guard. If the guard is tested for all indices first (kernel/guard.h), it runs at 2750 in groups
+ * of 256 x 1 work-items, at 3280 in groups of 32 x 8 with 8 indices of a line, at 3500 there with blocks of 4 x 4
+ * indices, whose lines share what they read, and at 3800 if these lines are vectors (kernel/vectors.h). */
 #include "base/check.h"
 #include "kernel/cl.h"
 #include "kernel/follow.h"
@@ -38,10 +38,10 @@ enum {
     SQUARE_ROWS = 8,                 /* rows of a square that a work-group processes at a time: its size along
                                         dimension 1 */
     GROUP = 256,                     /* number of work-items of a work-group */
-    NEAR_WIDE = 32,                  /* those along dimension 0, if neighbouring rows share elements */
-    BLOCK_LINES = 4,                 /* of the block of a work-item, if neighbouring rows share elements */
+    NEAR_WIDE = 32,                  /* work-items of a group along dimension 0, if neighbouring rows share elements */
+    BLOCK_LINES = 4,                 /* lines of the block of a work-item, if neighbouring rows share elements */
     FEW_LINES = 2,                   /* the same if there are further axes, along which neighbours are read, too */
-    BLOCK_BYTES = 16,                /* of these lines: more elements take too many registers */
+    BLOCK_BYTES = 16,                /* bytes of these lines: longer ones take too many registers */
     WARP = 32,                       /* work-items that the hardware executes together */
     EACH = 4,                        /* indices of a long row that one work-item computes */
     MOST_GROUPS = DCLI_MOST_SQUARES, /* most groups along dimensions 1 and 2 */
@@ -51,11 +51,11 @@ enum {
     MOST_DEEP = 64  /* most work-items of a group along dimension 2 */
 };
 
-/* Open what dimension 2 runs over: all axes but the innermost and u, and the parts of u: if dimension 1 does not cover axis u, the axis
- * is divided into parts of dcl_span indices, and the work-item is in part dcl_part. A launch has work-items for all parts, so
- * parts alone need no loop. Other axes need one, and squares have one, too: a loop makes a stencil 10 % slower but squares
- * 25 % faster. A block is open afterwards.
- * @param part  an expression: the indices of a part; NULL: the axis is in one part. */
+/* Begin the code for dimension 2 of a launch. It runs over all axes but the innermost and u, and over the parts of u:
+ * if dimension 1 does not cover axis u, the axis is divided into parts of dcl_span indices, of which the work-item has
+ * number dcl_part. A launch has work-items for all parts, so parts alone need no loop. Other axes need one. Squares get
+ * one in any case: a loop makes a stencil 10 % slower but squares 25 % faster. A brace stays open.
+ * @param part  an expression: the number of indices of a part; NULL: the axis is in one part. */
 static void open_outer(dcli_nest *nest, int u, const char *part)
 {
     if (part != NULL)
@@ -137,8 +137,8 @@ static bool shares_rows(const dcli_body *body)
  * elements are read by several groups. */
 static int wide_of(const dcli_body *body) { return shares_rows(body) ? NEAR_WIDE : GROUP; }
 
-/* Emit the body for `steps` indices at a distance of GROUP, in a loop of constant length: the compiler issues the reads of
- * all steps at once. */
+/* Emit the body for `steps` indices at a distance of GROUP, in a loop of constant length: the compiler issues the
+ * reads of all steps at once. */
 static void emit_steps(dcli_nest *nest, int steps, bool usual)
 {
     int v = nest->innermost;
@@ -151,7 +151,8 @@ static void emit_steps(dcli_nest *nest, int steps, bool usual)
     dcli_text_put(nest->out, "    }\n");
 }
 
-/* Emit, for a body with guards, whether a work-item has EACH indices at which all guards have their usual values: dcl_usual. */
+/* Emit dcl_usual, for a body with guards: whether a work-item has EACH indices, and all guards have their usual
+ * values at these. */
 static void emit_usual_test(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -201,8 +202,8 @@ static void emit_indices(dcli_nest *nest)
     dcli_text_put(nest->out, unrolled ? "    }\n    }\n" : "    }\n");
 }
 
-/* Emit the code for several indices per work-item of a body with conditions other than guards: a loop of constant length would
- * only take registers. */
+/* Emit the code for several indices per work-item of a body with conditions that are no guards. A loop of constant
+ * length would only take registers. */
 static void emit_conditional(dcli_nest *nest)
 {
     int v = nest->innermost;
@@ -242,11 +243,11 @@ static void emit_plain(dcli_nest *nest)
     dcli_text_put(nest->out, v > 0 ? "    }\n    }\n" : "");
 }
 
-/* The block that a work-item computes in a large launch: neighbouring lines, and in each of them `columns` elements, `wide` apart. With 0
- * lines, it computes no block. */
+/* The block that a work-item computes in a large launch: `lines` neighbouring lines of `columns` elements each,
+ * which are `wide` elements apart. lines 0: work-items compute no blocks. */
 struct block {
     int lines, columns, wide;
-    bool swept; /* a sweep: kernel/sweep.h */
+    bool swept; /* the block is a sweep: kernel/sweep.h */
 };
 
 static struct block block_of(const dcli_body *body, dcli_variant variant)
@@ -264,8 +265,9 @@ static struct block block_of(const dcli_body *body, dcli_variant variant)
     return (struct block){body->space_rank > 2 ? FEW_LINES : BLOCK_LINES, BLOCK_BYTES / widest, NEAR_WIDE, false};
 }
 
-/* Open the loops over a block's elements, which compilers unroll: they issue the reads of all of them at once.
- * @param apart  the distance of elements along a line, as an expression. @param corners  only over those at the corners */
+/* Begin the loops over a block's elements. Compilers unroll them, and so issue the reads of all elements at once.
+ * @param apart  an expression: the distance between elements of a line.
+ * @param corners  only over the elements at the corners. */
 static void open_block(dcli_nest *nest, const struct block *block, const char *apart, bool corners)
 {
     int v = nest->innermost, u = v - 1, across = corners ? dcli_max(block->columns - 1, 1) : 1;
@@ -280,7 +282,8 @@ static void open_block(dcli_nest *nest, const struct block *block, const char *a
     dcli_nest_index(nest, u);
 }
 
-/* Emit the statements of a block at whose elements all guards have their usual values. Compilers see which elements its lines share. */
+/* Emit the statements of a block at all of whose elements the guards have their usual values. Reads of different
+ * lines are written so that compilers see which elements they share. */
 static void emit_block(const dcli_nest *nest, const struct block *block)
 {
     dcli_nest line = *nest;
@@ -295,7 +298,7 @@ static void emit_block(const dcli_nest *nest, const struct block *block)
     dcli_text_put(line.out, "    }\n    }\n");
 }
 
-/* The same for lines of vectors. */
+/* emit_block() for lines that are vectors. */
 static void emit_vector_block(const dcli_nest *nest, const struct block *block, const dcli_vectors *vectors)
 {
     dcli_nest line = *nest;
@@ -321,8 +324,9 @@ static void emit_vector_block(const dcli_nest *nest, const struct block *block, 
     dcli_text_put(line.out, "    }\n");
 }
 
-/* Emit where a work-item's block begins, dcl_u and dcl_v, and how far its elements are apart along a line, dcl_apart. With vectors, the blocks
- * of a row begin before it if its first element is inside of one. */
+/* Emit the counters dcl_u and dcl_v at which a work-item's block begins, and dcl_apart, the distance between
+ * elements of a line. Vectors begin at multiples of their size. So if a row does not, its first block begins before
+ * the row. */
 static void emit_block_begin(dcli_nest *nest, const struct block *block, const dcli_vectors *vectors)
 {
     dcli_text *out = nest->out;
@@ -342,8 +346,8 @@ static void emit_block_begin(dcli_nest *nest, const struct block *block, const d
     dcli_text_put(out, " : (long)get_local_id(0));\n");
 }
 
-/* Emit `dcl_whole`: whether a work-item computes a block as one. A read under a condition is not issued before the condition is known;
- * so the guards are tested for all elements first. */
+/* Emit dcl_whole: whether a work-item computes its block as a whole. The guards of all elements are tested first,
+ * because a read under a condition is not issued before the condition is known. */
 static void emit_whole_test(dcli_nest *nest, const struct block *block)
 {
     int v = nest->innermost, u = v - 1;
@@ -362,9 +366,9 @@ static void emit_whole_test(dcli_nest *nest, const struct block *block)
     dcli_text_put(nest->out, ";\n    }\n    }\n");
 }
 
-/* Emit a kernel in which a work-item computes a block, if the launch is large enough for that; otherwise one element. Blocks at the end of an
- * axis, or at which not all guards have their usual values, are computed element by element: not unrolled, because the
- * registers would be those of the whole kernel. */
+/* Emit a kernel in which a work-item computes a block if the launch is large enough, otherwise one element. Blocks
+ * that reach beyond an axis, or at which some guard does not have its usual value, are computed element by element,
+ * in a loop that is not unrolled: the registers of an unrolled one would be those of the whole kernel. */
 static void emit_blocks(dcli_nest *nest, const struct block *block)
 {
     dcli_text *out = nest->out;
@@ -472,8 +476,8 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
 
 bool dcli_body_has_one(const dcli_body *body) { return body->result_count == 0 && dcli_transposed_axis(body) < 0; }
 
-/* Emit how a work-item finds its row in the table: its number dcl_number, its own numbers dcl_f. Groups with barriers have
- * no surplus work-items. */
+/* Emit how a work-item finds its row in the table: its number dcl_number, its own numbers dcl_f. Groups with
+ * barriers have no surplus work-items. */
 static void find_row(dcli_text *out, bool barriers, int count)
 {
     dcli_text_put(out, "    const uint dcl_number = (uint)get_global_id(2) / dcl_each;\n");
@@ -584,27 +588,31 @@ static bool is_large(const dcli_body *body, const int64_t count[], int64_t rows)
     return indices >= MANY;
 }
 
-/* How many indices of the innermost axis a work-item computes: EACH; but one if the body has a loop, or if the launch is small. */
+/* How many indices of the innermost axis a work-item computes: EACH, but 1 if the body has a loop or the launch is
+ * small. */
 static int64_t indices_each(const dcli_body *body, const int64_t count[], int64_t rows)
 {
     return !is_single(body) && is_large(body, count, rows) ? EACH : 1;
 }
 
-/* How many groups that compute blocks an axis takes: blocks of vectors may begin before it. */
+/* How many groups, whose work-items compute blocks, cover the innermost axis. If blocks are vectors, the first may
+ * begin before the axis. */
 static int64_t groups_across(const struct block *block, int64_t count)
 {
     return groups_for(count + (block->swept ? 0 : block->columns - 1), block->wide * block->columns);
 }
 
-/* Whether work-items of a launch compute blocks. They see it from its size along dimension 0, which is less than the axis then. */
+/* Whether work-items of a launch compute blocks. They derive this from the size of the launch along dimension 0,
+ * which is then less than the extent of the axis. */
 static bool computes_blocks(const dcli_body *body, const struct block *block, const int64_t count[], int64_t rows)
 {
     int v = body->space_rank - 1;
     return block->lines > 0 && is_large(body, count, rows) && groups_across(block, count[v]) * block->wide < count[v];
 }
 
-/* The size of a launch of one row. @param rows  how many rows have this shape: if they have few indices, each
- * work-item computes one. @param block  that of the body: block_of(). */
+/* The size of a launch of one row.
+ * @param rows  number of rows of this shape; if they have few indices together, each work-item computes one.
+ * @param block  of block_of(). */
 static dcli_launch_size size_of_row(const dcli_body *body, int square, const int64_t count[], int64_t rows,
                                     const struct block *block)
 {

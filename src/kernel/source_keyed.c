@@ -1,10 +1,10 @@
 /* kernel/source_keyed.c - generate the code by which keyed reductions find and change partial results.
  *
- * On CPUs, a work-item has partial results of its own if a result has few elements, and adds them to the node's at its end. Without
- * own partial results, it changes the node's directly. The node's are always changed atomically.
+ * On CPUs, a work-item has partial results of its own if a result has few elements, and adds them to the node's at its
+ * end. Without own partial results, it changes the node's directly. The node's are always changed atomically.
  *
- * On GPUs, a group has the partial results of its own in local memory, and several tables of them if there are few elements: neighbours use
- * different ones, so that they rarely meet. */
+ * On GPUs, a group has the partial results of its own in local memory, and several tables of them if there are few
+ * elements: neighbours use different ones, so that they rarely meet. */
 #include <stdio.h>
 #include <string.h>
 
@@ -196,8 +196,8 @@ static void put_call(dcli_text *out, const dcli_body *body, dcli_form form, int 
     dcli_text_put(out, ", dcl_has_own%d, dcl_own%d, %sdcl_out%d, dcl_elements%d, x)\n", r, r, left, r, r);
 }
 
-/* Emit dcl_into_<r>, which reduces a value into the element that has the keys dcl_k, and its call. Keys of floating-point types cannot be
- * operands of |. */
+/* Emit dcl_into_<r>, which reduces a value into the element that has the keys dcl_k, and its call. Keys of
+ * floating-point types cannot be operands of |. */
 static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int r)
 {
     int rank = rank_of(body, r);
@@ -234,7 +234,7 @@ static void put_into(dcli_text *out, const dcli_body *body, dcli_form form, int 
     put_call(out, body, form, r);
 }
 
-/* Emit the functions of reductions along axes. */
+/* Emit the functions by which reductions along axes reduce in variables. */
 static void put_fold_functions(dcli_text *out, const dcli_body *body)
 {
     dcli_body *along = dcli_keyed_as_along(body);
@@ -296,7 +296,8 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form 
     }
 }
 
-/* Emit the variables that kernels of both forms have. @param most  number of elements that own partial results can have. */
+/* Emit the variables of result r that kernels for CPUs and for GPUs have. @param most  how many elements the result
+ * may have so that its partial results have room in memory of a work-item's or group's own. */
 static void put_elements(dcli_text *out, const dcli_body *body, int r, int most)
 {
     dcli_text_put(out,
@@ -344,7 +345,8 @@ bool dcli_keyed_looks_ahead(const dcli_body *body)
     return true;
 }
 
-/* Emit the number of the element that has the keys k0, k1, ..., counted from keys 0. @param key  what stands before an axis' number. */
+/* Emit the number of the element that has the keys k0, k1, ..., counted from keys 0. @param key  what stands before
+ * an axis' number. */
 static void put_number_of(dcli_text *out, int rank, int r, const char *key)
 {
     for (int d = 0; d < rank; d++)
@@ -356,7 +358,8 @@ static void put_number_of(dcli_text *out, int rank, int r, const char *key)
     }
 }
 
-/* Emit dcl_into<r> for a strip whose values may be added as vectors. Signs are combined, since compilers vectorize that. */
+/* Emit dcl_into<r> for a strip whose values may be added as vectors. Signs are combined, since compilers vectorize
+ * that. */
 static void put_line_call(dcli_text *out, const dcli_body *body, dcli_keyed_calls calls, int r)
 {
     int rank = rank_of(body, r);

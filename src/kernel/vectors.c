@@ -1,7 +1,7 @@
-/* kernel/vectors.c - finds which accesses of a block are vectors, and emits these.
+/* kernel/vectors.c - finds which accesses of a block use vectors, and emits these.
  *
- * On an H200, a five-point stencil of 16384 x 16384 floats takes 0.52 ms with vectors, which is the time of a copy, and 0.61 to 0.64 ms with
- * the best of 20 shapes of blocks without. */
+ * On an H200, a five-point stencil of 16384 x 16384 floats takes 0.52 ms with vectors, which is the time of a copy,
+ * and without them 0.61 to 0.64 ms with the best of 20 shapes of blocks. */
 #include "kernel/vectors.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static bool is_vector(const dcli_body *body, int a)
     return true;
 }
 
-/* The subscript of an access that contains the index of the innermost axis. */
+/* The first subscript of an access that contains the index of the innermost axis; NULL: none. */
 static const dcli_affine *along_line(const dcli_body *body, int a)
 {
     for (int d = 0; d < body->params[body->access[a].param].rank; d++)
@@ -35,7 +35,8 @@ static const dcli_affine *along_line(const dcli_body *body, int a)
     return NULL;
 }
 
-/* How far the elements of an access are from those of the first output's along a line. @return false: that is no constant. */
+/* Find how many elements further along its line an access is than the first output. @return false: that is not
+ * constant. */
 static bool find_distance(const dcli_body *body, int a, int64_t *out)
 {
     const dcli_affine *line = along_line(body, a), *home = along_line(body, body->home);
@@ -60,8 +61,9 @@ static bool are_in_one_line(const dcli_body *body, int a, int b)
     return true;
 }
 
-/* Let reads that have no vector read alone: the elements of a vector must lie between those that are read, so that they are inside the
- * array. */
+/* Drop the vector of a line of reads if it might extend beyond the array. It consists of the elements at distance 0,
+ * and these surely exist only if the body reads at some distance <= 0 and at some distance >= 0. The reads of the
+ * line then read each element alone. */
 static void drop_beyond(const dcli_body *body, dcli_vectors *vectors)
 {
     for (int first = 0; first < body->access_count; first++) {
@@ -129,7 +131,8 @@ void dcli_emit_vectors_test(const dcli_nest *nest, const dcli_vectors *vectors)
     }
 }
 
-/* Emit the vector of access a, before its macro is defined anew. */
+/* Emit the vector dcl_w<a> of access a, and for an output the array dcl_y<a> of its elements. dcl_a<a> is still the
+ * element in memory. */
 static void emit_vector(const dcli_nest *nest, const dcli_vectors *vectors, int a)
 {
     const dcli_body *body = nest->body;
@@ -148,7 +151,7 @@ static void emit_vector(const dcli_nest *nest, const dcli_vectors *vectors, int 
             dcli_text_put(nest->out, "    dcl_y%d[%d] = dcl_w%d->s%d;\n", a, k, a, k);
 }
 
-/* Put element dcl_k of a read. */
+/* Emit element dcl_k of a read: taken from the vector, or read alone if it is beyond the vector's ends. */
 static void put_element(const dcli_nest *nest, const dcli_vectors *vectors, int a)
 {
     int n = vectors->length, first = vectors->of[a].first;

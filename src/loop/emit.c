@@ -1,15 +1,13 @@
 /* loop/emit.c - generate the body of an operation: what a thread runs for its element.
  *
- * The body walks through the tree in the program's order. A fixed loop becomes its one iteration, a free one a loop over the
- * values that its counter has in any thread, so that DCL can derive what the body reads. Conditions restrict both where a thread
- * has fewer iterations. The element is kept in a variable and written at the end.
+ * The body walks through the tree in the program's order. A fixed loop becomes its one iteration, a free one a loop
+ * over the values that its counter has in any thread, so that DCL can derive what the body reads. Conditions restrict
+ * both where a thread has fewer iterations. The element is kept in a variable and written at the end.
  *
- * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other elements, k<n>_A the
- * copy of it; s<n>_x
- * a scalar argument, f<r>_i, z<r>_i the first and last index of axis r, t<n>_x a variable of the nest; c<n>_x, l<n>_x,
- * u<n>_x the counter of loop n and its bounds; h<k>_x the counter of host loop k. Names of the nest follow an underscore, so
- * they differ from all names of
- * OpenCL C. */
+ * Names: i, j, ... are the indices of the element; a<n>_A is argument n, e<n>_A its element, o<n>_A its other
+ * elements, k<n>_A the copy of it; s<n>_x a scalar argument, f<r>_i, z<r>_i the first and last index of axis r,
+ * t<n>_x a variable of the nest; c<n>_x, l<n>_x, u<n>_x the counter of loop n and its bounds; h<k>_x the counter of
+ * host loop k. Names of the nest follow an underscore, so they differ from all names of OpenCL C. */
 #include <inttypes.h>
 #include <isl/ilp.h>
 #include <isl/val.h>
@@ -302,7 +300,8 @@ static void put_bound(struct writer *writer, int loop, const char *relation, con
     dcli_text_put(writer->out, ") %s", then);
 }
 
-/* Put the bound of a fixed loop as a limit of the free loop around it, if that is possible: `limit` is not negative where the bound holds.
+/* Put the bound of a fixed loop as a limit of the free loop around it, if that is possible: `limit` is not negative
+ * where the bound holds.
  * @param row, sign  of the index that is added to `limit` */
 static bool put_limit(struct writer *writer, int free_loop, int row, int sign, const dcli_loops_linear *limit)
 {
@@ -346,8 +345,8 @@ static void put_limits(struct writer *writer, int free_loop, int number)
         writer->limited |= (dcli_loops_mask)1 << number;
 }
 
-/* Put the conditions on a counter that are needed. In a free loop they go on with the next iteration, or leave the loop behind its
- * last one; otherwise they open blocks. @return the blocks. */
+/* Put the conditions on a counter that are needed. In a free loop they go on with the next iteration, or leave the
+ * loop behind its last one; otherwise they open blocks. @return the blocks. */
 static int put_bounds(struct writer *writer, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
@@ -487,8 +486,8 @@ static bool is_constant(isl_pw_aff *bound, int64_t *value_out)
     return is_one;
 }
 
-/* Put the head of a free loop. Bounds are arguments, so that one text serves all sizes. Those of short loops are numbers, because the
- * kernels unroll such loops. */
+/* Print the head of a free loop. Bounds are arguments, so that one text serves all sizes; those of short loops are
+ * numbers, because kernels unroll such loops. */
 static void put_head(struct writer *writer, int number, int64_t step)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
@@ -563,8 +562,8 @@ static const char *type_name(dcl_type type)
     return names[type];
 }
 
-/* Whether every thread assigns its element of an array before anything else happens to it: by the first statement of the text
- * that touches the array, which has one iteration per thread. */
+/* Whether every thread assigns its element of an array before anything else happens to it: by the first statement of
+ * the text that touches the array, which has one iteration per thread. */
 static bool is_overwritten(struct writer *writer, int array)
 {
     const dcli_loops_operation *operation = writer->operation;
@@ -595,7 +594,7 @@ static void put_access(struct writer *writer, int array)
     dcli_text_put(writer->out, ")");
 }
 
-/* Where an operation writes an array first. */
+/* The place where an operation first writes an array. */
 static dcli_loops_place place_of_output(const struct writer *writer, int array)
 {
     int s = 0;
@@ -639,7 +638,7 @@ static void put_body(struct writer *writer)
 
 /* ---- ranges of indices ----------------------------------------------------------------------------------------------- */
 
-/* Put what a condition leaves of a bound of its axis: the other terms, with the sign that they have on the other side. */
+/* Print the bound that a condition gives for its axis: the other terms, moved to the other side. */
 static void put_slant(struct writer *writer, const dcli_loops_slant *slant)
 {
     const dcli_loops_operation *operation = writer->operation;
@@ -656,7 +655,7 @@ static void put_slant(struct writer *writer, const dcli_loops_slant *slant)
         }
 }
 
-/* Put one side of the range of an index: the bound of the box, and those of conditions. */
+/* Print the lower or upper limit of an index: the bound of the box, and those of conditions. */
 static void put_side(struct writer *writer, int r, bool high)
 {
     const dcli_loops_operation *operation = writer->operation;
@@ -673,7 +672,7 @@ static void put_side(struct writer *writer, int r, bool high)
     dcli_text_put(writer->out, ")");
 }
 
-/* Make the text of DCL_OVER. All indices have a range, so that no bound needs one of the arrays. */
+/* Make the text of DCL_OVER. Every index has a range, because DCL would take a missing one from the arrays. */
 static void put_ranges(struct writer *writer)
 {
     dcli_loops_operation *operation = writer->operation;

@@ -1,5 +1,6 @@
-/* loop/excess.c - how many elements an operation reads of an array, and how many are in the box around them: boxes are what nodes send each
- * other. They agree for rows, columns and tiles; a diagonal, a band or every tenth element have far larger boxes. */
+/* loop/excess.c - compares the number of elements that an operation reads of an array with that of the box around
+ * them, because nodes exchange boxes. They are equal for rows, columns and tiles; a diagonal, a band or every tenth
+ * element have much larger boxes. */
 #include <inttypes.h>
 #include <isl/ilp.h>
 #include <isl/val.h>
@@ -8,9 +9,8 @@
 #include "loop/inside.h"
 
 enum {
-    MOST_SLICES =
-        24, /* of a set, along a dimension, that are counted; the others are taken to be as large on average */
-    MOST_SCANNED = 32768 /* elements of a line with irregular gaps; longer ones are taken to have none */
+    MOST_SLICES = 24,    /* indices of a dimension at which elements are counted; the rest is extrapolated */
+    MOST_SCANNED = 32768 /* longest line in which irregular gaps are counted; longer ones are assumed to have none */
 };
 
 struct counter {
@@ -52,7 +52,8 @@ static isl_stat add_line(isl_basic_set *part, void *user)
     return isl_stat_ok;
 }
 
-/* Count the elements of a set whose first d indices are fixed. The set is taken. */
+/* Count the elements of a set whose first d indices are fixed. @param set  taken. @param estimated  set to true if
+ * not all were counted. */
 static double count_from(isl_set *set, int d, bool *estimated)
 {
     int64_t low, high, stride;
@@ -76,7 +77,7 @@ static double count_from(isl_set *set, int d, bool *estimated)
     return counter.count;
 }
 
-/* Count the elements of an array that are in the box around a set, with the strides that the set has. */
+/* Count the elements of the grid in the box around a set; the box has the strides of the set. */
 static double count_box(const dcl_grid *grid, const isl_set *set)
 {
     double count = 1;
@@ -93,7 +94,7 @@ static double count_box(const dcl_grid *grid, const isl_set *set)
 
 /* ---- one iteration of the program's loops ----------------------------------------------------------------------------- */
 
-/* Choose an iteration of the hosts in which a statement runs: in the middle, if there is one. */
+/* Choose an iteration of the hosts in which a statement runs: near the middle of each loop. */
 static bool choose_hosts(const dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts, int64_t counter_out[])
 {
     isl_set *set = isl_set_copy(sets->domain[s]);
@@ -117,7 +118,7 @@ static bool choose_hosts(const dcli_loops_sets *sets, int s, const dcli_loops_ho
     return found;
 }
 
-/* Give the parameters of a set, which is taken, their values. */
+/* Fix the parameters of a set at the counters of the hosts. @param set  taken. */
 static isl_set *fix_hosts(isl_set *set, const dcli_loops_hosts *hosts, const int64_t counter[])
 {
     for (int k = 0; k < hosts->count; k++) {
@@ -167,7 +168,7 @@ bool dcli_loops_box_is_larger(dcli_loops_sets *sets, const dcli_loops_operation 
 
 /* ---- reads ------------------------------------------------------------------------------------------------------------- */
 
-/* Whether a read can have a box that is far larger: its elements are no box, or have gaps. */
+/* Whether the box around a read's elements may be much larger than their number: they may form no box, or have gaps. */
 static bool is_suspicious(const dcli_loops_sets *sets, const dcli_loops_operation *operation, int s,
                           const dcli_loops_access *read)
 {
@@ -196,7 +197,7 @@ static bool is_suspicious(const dcli_loops_sets *sets, const dcli_loops_operatio
     return bounded || terms > counters || (gaps && counters > 1);
 }
 
-/* Whether threads read elements that are not their own. */
+/* Whether read r of statement s is of this array and can reach elements of other threads. */
 static bool reads_others(const dcli_loops_operation *operation, const dcli_loops_tree *tree, int s, int r, int array)
 {
     const dcli_loops_access *read = &tree->statement[s].read[r];
@@ -218,7 +219,7 @@ static isl_set *elements_of_all(dcli_loops_sets *sets, const dcli_loops_operatio
     return all;
 }
 
-/* Find the read of an array with the largest box. @return whether one is suspicious */
+/* Find the suspicious read of an array that has the largest box. @return false: no read is suspicious. */
 static bool find_largest(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
                          const int64_t counter[], dcli_loops_excess *out)
 {
@@ -250,6 +251,6 @@ bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *o
     isl_set *read = found ? elements_of_all(sets, operation, array, counter) : NULL;
     out->read = found ? count_from(read, 0, &out->estimated) : 0;
     found = found && !sets->failed && out->read > 0 && out->box > out->read;
-    sets->failed = failed; /* it is an advice only */
+    sets->failed = failed; /* on failure, only this advice is missing */
     return found;
 }

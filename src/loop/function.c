@@ -1,7 +1,8 @@
 /* loop/function.c - the functions that a nest may call: how many arguments they take, and of which types.
  *
- * OpenCL C has a version of a function for each type, and takes none if several fit equally well: pow(2, 3) may be that of
- * floats or of doubles. Such calls are refused here, with their place, instead of by the compiler of a device later. */
+ * OpenCL C overloads functions by type, and rejects a call that fits several overloads equally well: pow(2, 3) may
+ * be that of floats or of doubles. Such calls are refused here, with their place in the nest, rather than later by
+ * the compiler of a device. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ enum { MOST_ARGUMENTS = 3 };
 
 /* What the arguments of a function must be. */
 enum kind {
-    REALS,        /* one real at least, not both float and double; integers are converted to the type of the reals */
+    REALS,        /* at least one real, not both float and double; integers are converted to the type of the reals */
     REAL_FIRST,   /* the first one real; the others become integers */
     ONE_INTEGER,  /* one type of integers */
     SOME_INTEGER, /* integers; uint only if all are */
@@ -21,8 +22,8 @@ enum kind {
     ANY
 };
 
-/* Those on scalars without side effects whose value depends on their arguments alone. Source: The OpenCL C Specification 1.2,
- * sections 6.12.2 to 6.12.4 and 6.2.3. */
+/* The functions of OpenCL C on scalars without side effects, whose value depends on their arguments alone. Source:
+ * The OpenCL C Specification 1.2, sections 6.12.2 to 6.12.4 and 6.2.3. */
 static const struct function {
     const char *names;
     int count; /* arguments */
@@ -191,7 +192,7 @@ static bool check_types(dcli_loops_parser *parser, const dcli_loops_expr *call, 
     return true;
 }
 
-/* The type of a call whose arguments are right. @param type  that of its arguments */
+/* The type of a call with valid arguments. @param type  that of the arguments. */
 static dcl_type result_of(const dcli_loops_expr *call, dcl_type type)
 {
     if (strncmp(call->text, "convert_", 8) == 0)

@@ -1,6 +1,7 @@
 /* loop/parse.c - parse the statements of a loop nest.
  *
- * After an error in a statement the parser continues after this statement, so that all errors of a nest are found at once. */
+ * After an error in a statement the parser continues after this statement, so that all errors of a nest are found at
+ * once. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static bool at_end(const dcli_loops_parser *parser)
     return dcli_loops_parse_now(parser)->kind == DCLI_LOOPS_SIGN_END;
 }
 
-/* Skip the rest of a statement that has an error: up to and with the next semicolon, or up to the brace that closes its block. */
+/* Skip the rest of a statement that has an error: up to and with the next semicolon, or up to the brace that closes
+ * its block. */
 static void skip_rest(dcli_loops_parser *parser)
 {
     for (int inside = 0; !at_end(parser); parser->at++) {
@@ -326,7 +328,8 @@ static bool set_bounds(dcli_loops_parser *parser, dcli_loops_loop *loop, const d
     return false;
 }
 
-/* Read the parentheses of a `for`. The loop is entered before its limit is read, because limit and step name the counter. */
+/* Read the parentheses of a `for`. The loop is entered before its limit is read, because limit and step name the
+ * counter. */
 static bool read_header(dcli_loops_parser *parser, dcli_loops_loop *loop)
 {
     char type[16] = "";
@@ -403,7 +406,8 @@ static list_end read_loop(dcli_loops_parser *parser, list_end end)
     if (loop == NULL || !dcli_loops_parse_expect(parser, "(", "after for"))
         return NULL;
     int open = parser->at, scope = parser->scope_count;
-    if (!read_header(parser, loop)) { /* go on inside: its errors are told, too, if the counter has a name */
+    if (!read_header(parser, loop)) { /* parse the body all the same, to report its errors too, if the counter has a
+                                         name */
         int inside = 1;
         for (parser->at = open; !at_end(parser) && inside > 0; parser->at++)
             inside += dcli_loops_parse_is(parser, "(") - dcli_loops_parse_is(parser, ")");

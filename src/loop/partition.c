@@ -1,5 +1,5 @@
-/* loop/partition.c - find space partitions among the loops as they are written, or by loop/partition_farkas.c or
- * loop/partition_schedule.c; test and compare them. */
+/* loop/partition.c - finds space partitions in the loops as they are written; verifies and compares partitions, also
+ * those of loop/partition_farkas.c and loop/partition_schedule.c. */
 #include "loop/partition.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "loop/partition_search.h"
 
-enum { MOST_OPERATIONS = 4 * 1000 * 1000 }; /* of isl, for one partition */
+enum { MOST_OPERATIONS = 4 * 1000 * 1000 }; /* limit of isl's operations while a partition is searched */
 
 /* ---- which iterations belong together ------------------------------------------------------------------------------- */
 
@@ -41,7 +41,8 @@ static void find_pairs(dcli_partition_search *search, const dcli_loops_operation
     }
 }
 
-/* Number the components by their first statements. */
+/* Find the components: statements that are connected by dependences. A component has the number of its first
+ * statement. */
 static void find_components(dcli_partition_search *search)
 {
     int *component = search->found->component;
@@ -60,7 +61,7 @@ static void find_components(dcli_partition_search *search)
 
 /* ---- numbers as sets ------------------------------------------------------------------------------------------------ */
 
-/* Put a form of statement s, whose counters have the names <letter><depth>. */
+/* Print a form; the counter at depth d is named <letter><d>. */
 void dcli_partition_put_form(dcli_text *out, const dcli_loops_linear *form, char letter)
 {
     dcli_text_put(out, "(%" PRId64, form->constant);
@@ -70,7 +71,7 @@ void dcli_partition_put_form(dcli_text *out, const dcli_loops_linear *form, char
     dcli_text_put(out, ")");
 }
 
-/* A map from the iterations of s to their numbers. */
+/* A map from the iterations of s to the numbers of the threads that run them. */
 static isl_map *numbers_of(dcli_loops_sets *sets, const dcli_loops_partition *partition, int s)
 {
     dcli_text text = {0};
@@ -85,7 +86,7 @@ static isl_map *numbers_of(dcli_loops_sets *sets, const dcli_loops_partition *pa
     return dcli_loops_read_map(sets, &text);
 }
 
-/* Whether pairs of iterations have the same numbers from `first` on. */
+/* Whether both iterations of each pair have the same numbers, from number `first` on. */
 static bool pair_agrees(dcli_partition_search *search, const dcli_partition_pair *pair, int first)
 {
     const dcli_loops_partition *found = search->found;
@@ -105,7 +106,7 @@ static bool pair_agrees(dcli_partition_search *search, const dcli_partition_pair
     return true;
 }
 
-/* Whether the numbers of a statement from `first` on are not negative. */
+/* Whether no number of a statement, from number `first` on, is negative. */
 static bool is_positive(dcli_partition_search *search, int s, int first)
 {
     for (int n = first; n < search->found->rank[search->found->component[s]]; n++) {
@@ -122,7 +123,8 @@ static bool is_positive(dcli_partition_search *search, int s, int first)
     return true;
 }
 
-/* The test of what was found, whatever led to it: no dependence leads from one thread to another, and numbers are not negative. */
+/* Verify the component's numbers from number `first` on, whichever way has found them: iterations that depend on
+ * each other have the same numbers, and no number is negative. */
 static bool verify(dcli_partition_search *search, int first)
 {
     for (int64_t n = 0; n < search->pair_count; n++)
@@ -136,7 +138,8 @@ static bool verify(dcli_partition_search *search, int first)
 
 /* ---- loops as they are written -------------------------------------------------------------------------------------- */
 
-/* Take counters of loops as numbers, each less the least value that it has, as long as no dependence leads along them. */
+/* Use counters of loops as numbers, each minus its least value: those of loops that all statements of the component
+ * share and along which no dependence leads. */
 static void search_loops(dcli_partition_search *search, int component)
 {
     dcli_loops_partition *found = search->found;
@@ -233,7 +236,7 @@ dcli_loops_partition *dcli_loops_partition_find(dcli_loops_sets *sets, dcli_loop
     return search.found;
 }
 
-/* Pairs of iterations of s and t with the same numbers. */
+/* Pairs of iterations of s and t that run in the same thread. */
 static isl_map *together(dcli_loops_sets *sets, const dcli_loops_partition *partition, int s, int t,
                          const dcli_loops_hosts *hosts)
 {

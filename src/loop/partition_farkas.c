@@ -1,14 +1,14 @@
 /* loop/partition_farkas.c - find space partitions by Farkas' lemma.
  *
- * Each statement s gets a form f_s(x) = b + g p + a x of its counters x and of those of the hosts, p. For each dependence from x
- * of s to y of t, f_t(y) - f_s(x) is to be 0 on the whole polyhedron of pairs. By the affine form of Farkas' lemma, a form is not
- * negative on a polyhedron if and only if it is a constant that is not negative plus a sum of its constraints with such factors.
- * isl_set_coefficients() eliminates the factors, so what is left are conditions on a, g and b. A thread's number is not to be
- * negative for any iteration, which is one more condition of this kind. The smallest solution is taken that is independent of
- * those found before, until there is none.
- * Sources: P. Feautrier, "Some efficient solutions to the affine scheduling problem", International Journal of Parallel
- * Programming 21 (1992); A. W. Lim, M. S. Lam, "Maximizing parallelism and minimizing synchronization with affine partitions",
- * Parallel Computing 24 (1998). */
+ * Each statement s gets a form f_s(x) = b + g p + a x of its counters x and of those of the hosts, p. For each
+ * dependence from x of s to y of t, f_t(y) - f_s(x) is to be 0 on the whole polyhedron of pairs. By the affine form of
+ * Farkas' lemma, a form is not negative on a polyhedron if and only if it is a constant that is not negative plus a sum
+ * of its constraints with such factors. isl_set_coefficients() eliminates the factors, so what is left are conditions
+ * on a, g and b. A thread's number is not to be negative for any iteration, which is one more condition of this kind.
+ * The smallest solution is taken that is independent of those found before, until there is none.
+ * Sources: P. Feautrier, "Some efficient solutions to the affine scheduling problem", International Journal of
+ * Parallel Programming 21 (1992); A. W. Lim, M. S. Lam, "Maximizing parallelism and minimizing synchronization with
+ * affine partitions", Parallel Computing 24 (1998). */
 #include <inttypes.h>
 #include <isl/constraint.h>
 #include <isl/point.h>
@@ -19,8 +19,8 @@
 #include "base/check.h"
 #include "loop/partition_search.h"
 
-/* The place of an unknown of statement s: b; then the factors of its counters by depth. Those of hosted ones stand for the counters of the
- * hosts. */
+/* The unknowns of statement s are b, then the factors of its counters by depth: the number of that at depth d. For a
+ * loop that the program runs, the counter is one of the hosts'. */
 static int unknown(const dcli_partition_search *search, int s, int d) { return search->base[s] + 1 + d; }
 
 static void number_unknowns(dcli_partition_search *search)
@@ -44,14 +44,15 @@ static void put_unknowns(dcli_text *out, const dcli_partition_search *search)
     dcli_text_put(out, "] -> [");
 }
 
-/* Put the factors of the host counters and counters of statement s: those of a form that is sign * f_s. */
+/* Put the factors of all counters in the form sign * f_s, the hosts' included. */
 static void put_factors(dcli_text *out, const dcli_partition_search *search, int s, const char *sign)
 {
     for (int d = 0; d < search->tree->statement[s].depth; d++)
         dcli_text_put(out, ", %su%d", sign, unknown(search, s, d));
 }
 
-/* The unknowns for which a form, as given by a map from the unknowns to its factors, is not negative on a set, which is taken. */
+/* The values of the unknowns for which a form is not negative on a set. @param set  taken.
+ * @param factors  a map from the unknowns to the form's factors; freed. */
 static isl_set *not_negative(dcli_partition_search *search, isl_set *set, dcli_text *factors)
 {
     isl_set *all = isl_set_from_basic_set(isl_set_coefficients(isl_set_remove_divs(set)));
@@ -61,14 +62,14 @@ static isl_set *not_negative(dcli_partition_search *search, isl_set *set, dcli_t
     return isl_set_preimage_multi_aff(all, map);
 }
 
-/* Make the counters of hosts, which are equal to counters of the statements, disappear. */
+/* Remove the hosts' counters from a set: each is equal to a counter of the statement, which remains. */
 static isl_set *without_parameters(isl_set *set, const dcli_partition_search *search)
 {
     return isl_set_project_out(set, isl_dim_param, 0, (unsigned)search->hosts->count);
 }
 
-/* The unknowns for which f_t(y) - f_s(x) is 0 on all pairs: it is not negative, nor is its opposite. Such a form is 0 on the affine hull
- * of the polyhedron, too, which has fewer constraints. */
+/* The values of the unknowns for which f_t(y) - f_s(x) is 0 on all pairs: neither it nor its opposite is negative.
+ * The affine hull of the pairs gives the same values, because such a form is 0 on all of it, with fewer constraints. */
 static isl_set *same_thread(dcli_partition_search *search, const dcli_partition_pair *pair)
 {
     isl_set *both = NULL, *pairs = isl_set_flatten(isl_map_wrap(isl_map_copy(pair->map)));
@@ -104,7 +105,8 @@ static isl_stat add_constraint(isl_constraint *constraint, void *user)
     return isl_stat_ok;
 }
 
-/* The integer points of a set of rational ones, as isl's sets of factors are. The set, one polyhedron, is taken. */
+/* The integer points of a set, one polyhedron, that isl_set_coefficients() has made: its points are rational. @param
+ * rational  taken. */
 static isl_set *integers_of(isl_set *rational)
 {
     isl_set *all = isl_set_universe(isl_set_get_space(rational));
@@ -114,7 +116,8 @@ static isl_set *integers_of(isl_set *rational)
     return all;
 }
 
-/* All unknowns that are partitions: forms that dependences keep, with numbers that are not negative. */
+/* The values of the unknowns that give a partition: iterations that depend on each other have the same numbers, and
+ * no number is negative. */
 static isl_set *find_all(dcli_partition_search *search)
 {
     dcli_text text = {0};
@@ -138,9 +141,10 @@ static isl_set *find_all(dcli_partition_search *search)
     return integers_of(isl_set_detect_equalities(all));
 }
 
-/* Write each factor as p - n with p, n >= 0, and put before them what is to be smallest first: the sum of all, then the negative
- * parts of outer counters before those of inner ones, then the positive parts of inner counters before those of outer ones, then
- * the constants. So a lexicographically smallest point has small factors, positive ones of outer loops if there is a choice. */
+/* Replace each factor by p - n with p, n >= 0, and order the dimensions by what is to be minimized first: the sum of
+ * all p and n; then the n of outer counters before those of inner ones; then the p of inner counters before those of
+ * outer ones; then the constants. So the lexicographic minimum has small factors, and among equal sums prefers
+ * positive ones, of outer loops. */
 static isl_set *in_order_of_size(dcli_partition_search *search, isl_set *all)
 {
     dcli_text parts = {0}, map = {0}, sum = {0}, bounds = {0};
@@ -177,7 +181,7 @@ static isl_set *in_order_of_size(dcli_partition_search *search, isl_set *all)
     return all;
 }
 
-/* The dimension of the positive, or of the negative, part of a factor in the order of size. */
+/* The dimension of p, or of n, of a factor in the set that in_order_of_size() makes. */
 static int part(const dcli_partition_search *search, int s, int d, bool negative)
 {
     int before = 0;
@@ -187,7 +191,8 @@ static int part(const dcli_partition_search *search, int s, int d, bool negative
     return 1 + (negative ? before + d : search->forms + before + search->tree->statement[s].depth - 1 - d);
 }
 
-/* The smallest solution whose factors of statement s have a sum, weighted, of at least 1; empty: there is none. */
+/* The lexicographic minimum of the solutions for which the weighted sum of the factors of statement s is at least 1;
+ * an empty set: there is none. */
 static isl_set *smallest_with(dcli_partition_search *search, const isl_set *ordered, int s, const int64_t weight[])
 {
     isl_set *set = isl_set_copy((isl_set *)ordered);
@@ -202,7 +207,9 @@ static isl_set *smallest_with(dcli_partition_search *search, const isl_set *orde
     return isl_set_lexmin(isl_set_add_constraint(set, apart));
 }
 
-/* Find the weights of a sum of factors that is 0 for all forms in a matrix: number `column` of them, which is no pivot. */
+/* Find weights for which the weighted sum of the factors is 0 for each form in a matrix, and not 0 for the counter
+ * at depth `column` alone: a form whose sum is not 0 is independent of those in the matrix. @return false: `column`
+ * is a pivot, or a weight is too large. */
 static bool find_weights(const dcli_partition_forms *matrix, int column, int64_t weight_out[])
 {
     int64_t common = 1;
@@ -223,7 +230,8 @@ static bool find_weights(const dcli_partition_forms *matrix, int column, int64_t
     return true;
 }
 
-/* Find the smallest solution that is independent of what was found for statement s. @return NULL: there is none. */
+/* Find the smallest solution whose form for statement s is independent of those found before. @return NULL: there is
+ * none. */
 static isl_set *smallest_for(dcli_partition_search *search, const isl_set *ordered, int s)
 {
     dcli_partition_forms known;
@@ -253,7 +261,7 @@ static int64_t coordinate(isl_point *point, int dimension)
     return number;
 }
 
-/* Note a solution, which is taken, as one more number of the component. */
+/* Add a solution to the numbers of the component's threads. @param smallest  taken. */
 static void take(dcli_partition_search *search, isl_set *smallest, int component)
 {
     dcli_loops_partition *found = search->found;

@@ -1,11 +1,12 @@
-/* loop/partition_forms.c - which forms are independent of others: elimination by Gauss, with integers. */
+/* loop/partition_forms.c - tests whether forms are linearly independent, by Gaussian elimination with integers. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "loop/partition_search.h"
 
-/* other = factor * other - more * row, without common factors. @return false: overflow */
+/* Subtract multiples of two rows so that other[column] becomes 0, then divide by the common factor. @return false:
+ * overflow */
 static bool eliminate(int64_t other[], const int64_t row[], int column)
 {
     int64_t factor = row[column], more = other[column], common = 0;

@@ -1,4 +1,5 @@
-/* loop/partition_schedule.c - take the coincident dimensions of a schedule by isl as the numbers of threads. */
+/* loop/partition_schedule.c - find space partitions by isl's scheduler: the coincident dimensions of a schedule,
+ * along which no dependence leads, are the numbers of threads. */
 #include <isl/ilp.h>
 #include <isl/options.h>
 #include <isl/schedule.h>
@@ -9,7 +10,8 @@
 
 #include "loop/partition_search.h"
 
-/* Read a form of a statement that the scheduler has made. @return false: it is not affine with integers. */
+/* Convert a dimension of the schedule to a form of a statement. @return false: it is not affine with integer
+ * factors. */
 static bool read_form(const dcli_partition_search *search, int s, isl_union_pw_aff *all, dcli_loops_linear *form_out)
 {
     isl_pw_aff *piece = isl_union_pw_aff_extract_pw_aff(
@@ -41,7 +43,7 @@ static bool read_form(const dcli_partition_search *search, int s, isl_union_pw_a
     return right;
 }
 
-/* Add a constant to the forms of a component such that the least number is 0. */
+/* Add one constant to form n of all statements of the component, so that the least number is 0. */
 static void lift(dcli_partition_search *search, int n)
 {
     int64_t least = INT64_MAX;
@@ -66,7 +68,8 @@ static void lift(dcli_partition_search *search, int n)
             search->found->number[s][n].constant -= least;
 }
 
-/* Take a coincident member of a band as a number, if it tells iterations apart that the others do not. */
+/* Use a coincident member of a band as a number, if it distinguishes iterations that the numbers found before do
+ * not. */
 static void take_member(dcli_partition_search *search, int component, isl_union_pw_aff *member)
 {
     dcli_loops_partition *found = search->found;
@@ -103,7 +106,8 @@ static isl_bool visit_band(isl_schedule_node *node, void *user)
         isl_union_pw_aff_free(member);
     }
     isl_multi_union_pw_aff_free(band);
-    return isl_bool_false; /* bands inside run after each other */
+    return isl_bool_false; /* do not descend: members of inner bands are coincident only within one iteration of this
+                              band */
 }
 
 void dcli_partition_by_schedule(dcli_partition_search *search)

@@ -1,8 +1,9 @@
 /* loop/plan.c - plan a nest: which statements are an operation together, and which loops the program runs around them.
  *
- * Statements that depend on each other in a circle stay together; the others are separate steps, in an order that keeps all
- * dependences, as near to the program's as possible. Statements are one operation if loop/operation.c agrees. Otherwise the
- * program runs a loop around them, and their iterations in one iteration of this loop are planned in the same way.
+ * Statements that depend on each other in a circle stay together; the others are separate steps, in an order that keeps
+ * all dependences, as near to the program's as possible. Statements are one operation if loop/operation.c agrees.
+ * Otherwise the program runs a loop around them, and their iterations in one iteration of this loop are planned in the
+ * same way.
  * Source: R. Allen, K. Kennedy, "Automatic translation of FORTRAN programs to vector form", ACM TOPLAS 9 (1987). */
 #include "loop/plan.h"
 
@@ -195,8 +196,8 @@ static bool leads_on(struct planner *planner, int s, int c, int t, int d, const 
     return true;
 }
 
-/* Whether the program may run a loop around statements, in which it need not be the outermost: no dependence leads back along
- * it. */
+/* Whether the program may run a loop around statements, in which it need not be the outermost: no dependence leads
+ * back along it. */
 static bool may_host(struct planner *planner, dcli_loops_mask statements, int loop, const dcli_loops_hosts *hosts)
 {
     int d = planner->tree->loop[loop].depth;
@@ -207,8 +208,8 @@ static bool may_host(struct planner *planner, dcli_loops_mask statements, int lo
     return true;
 }
 
-/* Whether the program runs all loops around a loop, each as one loop of all statements. Then it may run this one next: that is the order
- * of the text. Where different loops of statements run as one, it may not be. */
+/* Whether the program already runs all loops around a loop, each for all statements at once. Then it may run this
+ * one next, as in the order of the text. Where it runs different loops of statements as one, it may not. */
 static bool is_outermost(const struct planner *planner, dcli_loops_mask statements, int loop,
                          const dcli_loops_hosts *hosts)
 {
@@ -301,7 +302,8 @@ struct beside {
     int tests, attempts;
 };
 
-/* Whether the counter at depth d of statement s can be the same as those that were chosen for the statements before it. */
+/* Whether the counter at depth d of statement s can be the same as those that were chosen for the statements before
+ * it. */
 static bool fits_beside(struct planner *planner, struct beside *beside, int s, int d)
 {
     const dcli_loops_tree *tree = planner->tree;
@@ -370,8 +372,8 @@ static bool host_different(struct planner *planner, dcli_loops_mask statements, 
            host_beside(planner, &beside, 0);
 }
 
-/* Let the program run as few loops as possible around statements, inside of which all is parallel: one around all of them or of different
- * statements; else several. */
+/* Let the program run as few loops as possible around statements so that everything inside runs in parallel: one
+ * loop around all of them or different loops as one; otherwise several. */
 static bool host_parallel(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                           const dcli_loops_why *why, struct sequence *sequence)
 {
@@ -386,8 +388,8 @@ static bool host_parallel(struct planner *planner, dcli_loops_mask statements, c
     return hosted;
 }
 
-/* Plan statements that are no operation: let the program run the first loop around them inside of which all is parallel. If there is none,
- * something must be; if there is none of that either, it runs the outermost one. */
+/* Plan statements that cannot be one operation: let the program run the first loop around them inside which
+ * everything runs in parallel; otherwise the first one inside which something does; otherwise the outermost one. */
 static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                            const dcli_loops_why *why, struct sequence *sequence)
 {
@@ -409,8 +411,8 @@ static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, 
 
 /* ---- regions ------------------------------------------------------------------------------------------------------ */
 
-/* Whether an operation of two parts would start more threads for nothing than for the parts: such as for the first and the last column of
- * an array. Statements that use each other's variables must stay together. */
+/* Whether joining two parts into one operation would start more than twice the threads that the parts need, as for
+ * the first and the last column of an array. Statements that use each other's variables are joined all the same. */
 static bool has_idle_threads(struct planner *planner, const dcli_loops_operation *together,
                              const dcli_loops_operation *open, dcli_loops_mask circle)
 {
@@ -429,7 +431,8 @@ static bool has_idle_threads(struct planner *planner, const dcli_loops_operation
     return idle;
 }
 
-/* Add a circle that is ready to the open operation. @return false: none can be added. */
+/* Join a circle (statements that depend on each other) that is ready to the open operation. @return false: none can
+ * be joined. */
 static bool extend_open(struct planner *planner, const struct graph *graph, dcli_loops_mask *remaining,
                         const dcli_loops_hosts *hosts, struct sequence *sequence)
 {
@@ -534,8 +537,8 @@ static int64_t count_iterations(dcli_loops_sets *sets, const dcli_loops_step *st
     return count > MOST_IN_ORDER ? MOST_IN_ORDER + 1 : count;
 }
 
-/* Add up the iterations of the loops that the program runs though nothing in them is parallel, and complain of those with too many
- * of them. */
+/* Add up the iterations of the loops that the program runs though nothing in them is parallel, and complain of those
+ * with too many of them. */
 static void check_in_order(struct planner *planner, const dcli_loops_step *step, dcli_loops_complaints *complaints)
 {
     for (; step != NULL; step = step->next) {

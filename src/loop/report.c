@@ -80,8 +80,8 @@ static void put_element(const dcli_loops_tree *tree, int s, const dcli_loops_acc
     }
 }
 
-/* A statement of an operation that adds to its target, or multiplies it, in a loop; -1: none. If threads run all iterations of the
- * loop, it is the same element in all of them. */
+/* A statement of an operation that adds to its target, or multiplies it, in a loop; -1: none. If threads run all
+ * iterations of the loop, it is the same element in all of them. */
 static int find_reduction(const dcli_loops_tree *tree, dcli_loops_mask statements, int loop)
 {
     for (int s = 0; s < tree->statement_count; s++) {
@@ -104,7 +104,7 @@ static int64_t extent_of(const dcli_loops_operation *operation, int r)
     return extent;
 }
 
-/* Put a term of a sum of which `count` terms are there. @return the number of terms then. */
+/* Print a term of a sum after `count` others. @return the number of terms then: a term with factor 0 is left out. */
 static int explain_term(int count, int64_t factor, const char *name, dcli_text *out)
 {
     if (factor == 0)
@@ -117,7 +117,7 @@ static int explain_term(int count, int64_t factor, const char *name, dcli_text *
     return count + 1;
 }
 
-/* Put the bounds of the threads' indices that depend on each other, as `j <= i`. */
+/* Print the bounds of the threads' indices that depend on other indices, such as `j <= i`. */
 static void explain_slants(const dcli_loops_plan *plan, const dcli_loops_operation *operation, dcli_text *out)
 {
     static const char letters[] = "ijklmnop";
@@ -180,7 +180,7 @@ static void explain_loop(const dcli_loops_plan *plan, const dcli_loops_operation
     }
 }
 
-/* The numbers of threads in all components. */
+/* How many numbers the threads of all components have together. */
 static int rank_of(const dcli_loops_plan *plan, const dcli_loops_partition *partition)
 {
     int rank = 0;
@@ -210,8 +210,9 @@ static void put_numbers(const dcli_loops_plan *plan, const dcli_loops_partition 
     }
 }
 
-/* Say which iterations need not wait for each other: the numbers of their threads. Loops as they are written are preferred.
- * @param operation  NULL: of a loop of the program */
+/* Explain which iterations need not wait for each other, by the numbers of their threads. Of partitions with equally
+ * many numbers, that in the loops as written is shown.
+ * @param operation  NULL: the statements are those in a loop that the program runs. */
 static void explain_partition(const dcli_loops_plan *plan, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                               const dcli_loops_operation *operation, int indent, dcli_text *out)
 {

@@ -1,14 +1,15 @@
-/* loop/slant.c - conditions on the indices of an operation's threads, where these are no box: a triangle, a band.
+/* loop/slant.c - conditions on the indices of an operation's threads, where the threads do not fill their box: a
+ * triangle, a band.
  *
- * They become the ranges of DCL_OVER, so that only the threads of the nest's iterations are started. Conditions that cannot be written as
- * ranges are left to the tests in the body. */
+ * They become the ranges of DCL_OVER, so that DCL starts only threads that run an iteration. Conditions that cannot
+ * be written as ranges remain tests in the body. */
 #include <inttypes.h>
 #include <isl/constraint.h>
 #include <isl/val.h>
 
 #include "loop/inside.h"
 
-/* What looks at the conditions of a set. */
+/* What add_condition() needs. */
 struct finder {
     dcli_loops_sets *sets;
     dcli_loops_operation *operation;
@@ -23,7 +24,7 @@ static bool take(__isl_take isl_val *value, int64_t *out)
     return fits;
 }
 
-/* Read a condition. @return false: it is not on several indices, or no range says it. */
+/* Convert a condition. @return false: it depends on fewer than two indices, or cannot be written as a range of one. */
 static bool read_condition(isl_constraint *condition, int rank, int hosts, dcli_loops_slant *out)
 {
     bool fits = isl_constraint_is_equality(condition) == isl_bool_false &&
@@ -88,7 +89,8 @@ static isl_set *fulfilling(dcli_loops_sets *sets, const dcli_loops_operation *op
     return dcli_loops_read_set(sets, &text);
 }
 
-/* The simple hull of a set. isl computes no gist of sets with divisions that it does not know; without them, a hull is larger. */
+/* The simple hull of a set. isl_basic_set_gist() fails for sets with divisions of unknown value, so these are
+ * removed; that can only enlarge the hull. */
 static isl_basic_set *simple_hull(const isl_set *set)
 {
     return isl_set_simple_hull(isl_set_remove_unknown_divs(isl_set_copy((isl_set *)set)));

@@ -1,8 +1,9 @@
 /* loop/verify.c - test that a plan keeps all dependences, whatever led to it.
  *
- * Each iteration gets a time: places of steps and counters of the loops that the program runs. A plan is right if no iteration
- * runs before one on which it depends, if iterations of the same time that depend on each other run in the same thread, and if
- * every iteration runs in a thread. In a thread, iterations run in the program's order, unless a loop is turned: that is tested, too. */
+ * Each iteration gets a time: places of steps and counters of the loops that the program runs. A plan is right if no
+ * iteration runs before one on which it depends, if iterations of the same time that depend on each other run in the
+ * same thread, and if every iteration runs in a thread. In a thread, iterations run in the program's order, unless a
+ * loop is turned: that is tested, too. */
 #include <string.h>
 
 #include "loop/inside.h"
@@ -32,8 +33,8 @@ static void find_spots(const dcli_loops_plan *plan, const dcli_loops_step *step,
     }
 }
 
-/* Pairs of iterations of s and t, those of t in an earlier step than those of s: the first step in which they differ, or the first
- * counter of a loop around both that differs, decides. */
+/* Pairs of iterations of s and t, those of t in an earlier step than those of s: the first step in which they
+ * differ, or the first counter of a loop around both that differs, decides. */
 static isl_map *later(const dcli_loops_plan *plan, int s, int t, const struct spot spots[])
 {
     const struct spot *a = &spots[s], *b = &spots[t];
@@ -65,9 +66,9 @@ static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d
     return dcli_loops_no_map(plan->sets, isl_map_intersect(isl_map_copy(*wrong), isl_map_copy(d->map)));
 }
 
-/* Whether iterations of a dependence in one operation run in one thread, or the first one reads from a copy what the other one
- * writes. That the copy has the right value follows from the dependences of the element on writes before, which are in other
- * operations if they are in other threads. */
+/* Whether iterations of a dependence in one operation run in one thread, or the first one reads from a copy what the
+ * other one writes. That the copy has the right value follows from the dependences of the element on writes before,
+ * which are in other operations if they are in other threads. */
 static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
                       const dcli_loops_operation *operation)
 {
@@ -83,8 +84,8 @@ static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *
     return dcli_loops_no_map(plan->sets, isl_map_subtract(map, same));
 }
 
-/* Whether a thread that runs a loop around the loop in which it is written (`turned`) runs the iterations of a dependence in
- * their order. Both run in the same iterations of the loops around these two. */
+/* Whether threads run the iterations of a dependence in order although they run a loop around the loop in which it
+ * is written (`turned`). Both iterations are in the same iteration of the loops around these two. */
 static bool turned_in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
                             const dcli_loops_operation *operation)
 {
@@ -112,7 +113,8 @@ static bool turned_in_order(const dcli_loops_plan *plan, const dcli_loops_depend
     return true;
 }
 
-/* Whether no read of a copy, and no other read but those that are marked, is of an element that the thread itself writes. */
+/* Whether no read of an array that the operation writes reaches the thread's own element, except reads that are
+ * marked `own` or `mixed`. */
 static bool reads_own(const dcli_loops_plan *plan, int s, const dcli_loops_operation *operation)
 {
     for (int r = 0; r < plan->tree->statement[s].read_count; r++) {

@@ -63,7 +63,7 @@ static bool lie_alike(const dcli_work *work, const dcli_binding *x, const dcli_b
     return true;
 }
 
-/* Whether all elements of a work read the same element. */
+/* Whether an access reads one and the same element for all elements of a work. */
 static bool is_constant(const dcli_work *work, const dcli_binding *binding)
 {
     for (int m = 0; m < work->box.rank; m++)
@@ -150,8 +150,9 @@ static int furthest_axis(const dcli_gather *gather, const struct series *series,
     return furthest;
 }
 
-/* Find a band: the first works of the series whose outputs begin less than one step after that of the first work, a step
- * along axis `far`. The rows of these works alternate along that axis. @return how many works it has. */
+/* Find a band: consecutive works, from the first of the series on, whose outputs all begin within one step of the
+ * first work's output along axis `far`. In the output, the rows of these works are interleaved along that axis.
+ * @return the number of works. */
 static int64_t find_band(const dcli_gather *gather, const struct series *series, int far)
 {
     const dcli_body *body = body_of(gather);

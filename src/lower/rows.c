@@ -211,11 +211,11 @@ static bool are_scattered(const dcli_operation *operation)
     return dcli_layout_is_shuffled(operation->operand[operation->body->owner].layout);
 }
 
-/* Reorder rows. Drivers give a thread many consecutive rows at first, but should give all threads equal shares of a cost that rises or
- * falls along the box.
- * @param turns  first those with numbers 0, turns, 2 * turns, ..., then 1, turns + 1, and so on: they come from all over the box.
- *               0: the first and the last one, the second and the last but one, and so on: the cost rises or falls evenly, as in a
- *               triangle, so that these pairs cost the same. */
+/* Reorder rows whose cost rises or falls along the box. Drivers first give each thread many consecutive rows, so all
+ * stretches of consecutive rows should cost about the same.
+ * @param turns  if not 0: rows 0, turns, 2 * turns, ..., then 1, turns + 1, ..., so that consecutive rows come from
+ *               all over the box. 0: the first, the last, the second, the last but one, ...: if the cost changes
+ *               linearly, as in a triangle, all such pairs cost the same. */
 static dcl_status reorder(int64_t row[], int64_t count, int64_t turns, int length)
 {
     size_t bytes = (size_t)length * sizeof row[0];

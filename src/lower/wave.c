@@ -21,8 +21,8 @@ struct distance {
     int64_t least, most;
 };
 
-/** How far behind op 0 each operation runs, in positions. In a region that begins at position X, op t begins at X + low[t];
- *  where op 0 has run lines up to E, op t runs those up to E + high[t]. low ascends from 0, high descends. */
+/** How far behind op 0 each operation runs, in positions. In a region that begins at position X, op t begins at X +
+ *  low[t]; where op 0 has run lines up to E, op t runs those up to E + high[t]. low ascends from 0, high descends. */
 struct lag {
     int64_t low[MOST_OPS], high[MOST_OPS];
     int64_t reach[MOST_OPS]; /* greatest distance of conflicts among the operations up to this one */
@@ -50,8 +50,8 @@ static bool are_disjoint(const dcli_wave_op *x, const dcli_wave_access *a, const
     return end[0] <= begin[1] || end[1] <= begin[0];
 }
 
-/* Widen a distance by the conflicts between an access of an earlier operation and one of a later one. @return false: these
- * lines cannot be ordered. */
+/* Widen a distance by the conflicts between an access of an earlier operation and one of a later one. @return false:
+ * these lines cannot be ordered. */
 static bool add_conflict(const dcli_wave_op *earlier, const dcli_wave_access *a, const dcli_wave_op *later,
                          const dcli_wave_access *b, struct distance *distance)
 {
@@ -104,7 +104,7 @@ static bool find_lag(const dcli_wave_op op[], int t, struct lag *lag)
 
 /* ---- sizes ---------------------------------------------------------------------------------------------------------- */
 
-/** The memory ranges that operations access, with the bytes that each further line adds. */
+/** The memory ranges that operations access, and how many bytes each further line adds to what is accessed. */
 struct arrays {
     int count;
     int64_t begin[MOST_ARRAYS], end[MOST_ARRAYS], line[MOST_ARRAYS];
@@ -144,8 +144,8 @@ struct plan {
     int64_t band;       /* lines */
 };
 
-/* Choose the number of operations, regions, and lines of a band. A band and the lines by which operations lag behind must be in the
- * cache together; each half of them. */
+/* Choose the number of operations, regions, and lines of a band. A band and the lines by which operations lag behind
+ * must be in the cache together; each half of them. */
 static struct plan choose(int count, const dcli_wave_op op[], int units, int64_t cache_bytes, struct lag *lag)
 {
     int64_t first = op[0].place, end = first + op[0].lines, longest = 0;

@@ -1,4 +1,4 @@
-/* net/direct.c - whether nothing lies between the two ends of a TCP connection.
+/* net/direct.c - tells whether a TCP connection leads directly from one process to the other, with nothing in between.
  * Sources: random(4): boot_id; network_namespaces(7). */
 #include "net/direct.h"
 
@@ -12,7 +12,7 @@
 
 #include "net/socket_owner.h"
 
-/** A system that runs, and the network namespace of this process. */
+/** Identity of the running system (its boot_id) and of the network namespace of this process. */
 static struct {
     char text[160];
     size_t length; /* 0: not known */

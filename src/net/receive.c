@@ -15,8 +15,8 @@
 #include "net/endpoint.h"
 #include "net/table.h"
 
-/* After a payload of so many bytes, a receive does not poll before it sleeps: libzmq's thread needs some 100 us for the next one, and
- * a processor. */
+/* After a payload of so many bytes, a receive does not poll before it sleeps: libzmq's thread needs some 100 us for
+ * the next one, and a processor. */
 enum { BULK_BYTES = 256 << 10 };
 
 /* ---- one message -------------------------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static bool is_over(const dcli_endpoint *endpoint, int64_t until_ns)
            dcli_monotonic_ns() >= until_ns;
 }
 
-/* Poll. Threads of this priority may run meanwhile: among them is the one that is to send something. */
+/* Poll. Meanwhile other threads of this priority may run: one of them may be the one that sends what is awaited. */
 static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
     if (is_over(endpoint, until_ns))

@@ -133,9 +133,10 @@ int dcli_link_take_descriptor(dcli_link *link)
     return descriptor;
 }
 
-/* Process the packet that follows an early descriptor. One descriptor may arrive before its record is seen. Until then
- * only the end of the other side can follow it. So any other packet stays in the socket: then the record has arrived by
- * now. */
+/* Check the packet that follows an early descriptor, without receiving it. A descriptor may arrive before the record
+ * that announces it, and the sender sends no other packet in between. So if there is another packet, the record must
+ * be in the ring by now; otherwise the peer has violated the protocol. The end of the connection may come at any
+ * time. */
 static void look_behind_early(dcli_link *link)
 {
     char type;

@@ -126,7 +126,8 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
     return transmit(endpoint, to, header, payload);
 }
 
-/* Tell a new peer how this side sees the connection. Without memory for that, payloads are summed. */
+/* Send a new peer this side's view of the connection (net/direct.h). If there is no memory for it, nothing is sent,
+ * and payloads keep their checksums. */
 static void tell_view(dcli_endpoint *endpoint, int peer)
 {
     dcli_wire *wire = endpoint->link;

@@ -51,7 +51,7 @@ dcl_status dcli_wire_stay_in_cache(void *socket)
 {
     enum {
         BYTES = 1 << 20
-    }; /* measured best of 128 KB to 4 MB (decision 149); without a limit Linux goes up to 4 MB */
+    }; /* the best of 128 KB to 4 MB by measurement (decision 149); without a limit, Linux increases it up to 4 MB */
     return dcli_wire_option(socket, ZMQ_SNDBUF, BYTES);
 }
 

@@ -352,7 +352,7 @@ static bool speaks_otherwise(const dcli_incoming *incoming)
     return version != 0 && version != DCLI_PROTOCOL;
 }
 
-/** Handle a heartbeat in which a peer tells how it sees the connection. @return false: it is none. */
+/** Handle a heartbeat that contains a peer's view of the connection (net/direct.h). @return false: it is not one. */
 static bool hears_view(dcli_wire *wire, const dcli_incoming *incoming, uint64_t number)
 {
     dcli_wire_peer *peer = &wire->peer[incoming->from];

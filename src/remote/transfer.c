@@ -1,20 +1,22 @@
-/* remote/transfer.c - data between the driver and buffers, in chunks that are received, copied and sent at the same time.
+/* remote/transfer.c - data between the driver and buffers, in chunks that are received, copied and sent at the same
+ * time.
  *
- * If the driver can map the memory of the buffer, a transfer has no chunks: the buffer is mapped, its memory is sent as the payload of
- * one message, the driver copies and says so, and the buffer is unmapped.
+ * If the driver can map the memory of the buffer, a transfer has no chunks: the buffer is mapped, its memory is sent as
+ * the payload of one message, the driver copies and says so, and the buffer is unmapped.
  *
- * A read of more than WINDOW bytes from a device that works in host memory sends the memory of the buffer itself, in chunks: the buffer is
- * mapped meanwhile. Smaller reads are copied first, so that later commands of their queue need not wait until they are sent.
+ * A read of more than WINDOW bytes from a device that works in host memory sends the memory of the buffer itself, in
+ * chunks: the buffer is mapped meanwhile. Smaller reads are copied first, so that later commands of their queue need
+ * not wait until they are sent.
  *
- * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all transfers
- * allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded, and no write
- * waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken.
+ * The driver may send the first bytes of a write before the write's turn has come, as many as its limit for all
+ * transfers allows; the rest it sends when it is granted, which happens when the write has begun. So memory is bounded,
+ * and no write waits for one that waits itself. A read is at most WINDOW bytes ahead of what the driver has taken.
  *
- * For comparison, the driver can ask that a transfer is stored and forwarded: all of it arrives before the device copies any, and
- * the device copies all of it before any is sent.
+ * For comparison, the driver can ask that a transfer is stored and forwarded: all of it arrives before the device
+ * copies any, and the device copies all of it before any is sent.
  *
- * Between two servers, the source has a read and the target a write of the same number. The target grants as to a driver; the source
- * sends nothing before that, except small transfers. The read ends when all is sent and granted. */
+ * Between two servers, the source has a read and the target a write of the same number. The target grants as to a
+ * driver; the source sends nothing before that, except small transfers. The read ends when all is sent and granted. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -217,8 +219,8 @@ static void place_ready(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
     dcli_chunk_free(remote, chunk);
 }
 
-/* Unmap the buffer, in which the driver has read or written. The end of that is the end of the transfer. Without memory the
- * transfer fails, but the buffer is unmapped. */
+/* Unmap the buffer, in which the driver has read or written. The end of that is the end of the transfer. Without
+ * memory the transfer fails, but the buffer is unmapped. */
 static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
 {
     dcli_object *transfer = task->transfer;
@@ -312,8 +314,8 @@ void dcli_lender_close(dcli_remote *remote)
     }
 }
 
-/* Release function of a payload that is memory of a buffer, called by any thread. The last one of a transfer wakes the serving
- * thread, which may free the loan as soon as its count is 0. */
+/* Release function of a payload that is memory of a buffer, called by any thread. The last one of a transfer wakes
+ * the serving thread, which may free the loan as soon as its count is 0. */
 static void return_loan(void *bytes, void *user)
 {
     dcli_loan *loan = user;
@@ -360,8 +362,8 @@ static void lend_more(dcli_remote *remote, dcli_object *transfer)
     }
 }
 
-/* As dcli_transfer_go() for a read that sends the memory of the buffer. It stays mapped until nothing of it is being sent,
- * also after a failure. */
+/* As dcli_transfer_go() for a read that sends the memory of the buffer. It stays mapped until nothing of it is being
+ * sent, also after a failure. */
 static bool go_lent(dcli_remote *remote, dcli_task *task)
 {
     dcli_object *transfer = task->transfer;
@@ -492,7 +494,8 @@ static void write_more(dcli_remote *remote, dcli_task *task)
 
 /* ---- reads ---- */
 
-/* Decide whether a transfer to another server need not wait until it is granted. */
+/* Decide whether a transfer to another server may be sent before it is granted: a short one, within the session's
+ * limit. */
 static void choose_eager(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t total = transfer->transfer.total, counts = dcli_max(total, DCLI_PEER_LEAST);

@@ -1,8 +1,9 @@
 /* runtime/at_input.c - reductions along axes that are computed where an input is stored.
  *
- * Usually the owners of the outputs compute, and the elements of inputs are sent to them. If the input that has all indices lies
- * elsewhere, as for y(i) += A(i,j) * x(j) with A in blocks of columns, it is better to send partial results of the outputs. Such a
- * call is run as a keyed reduction (runtime/keyed.c) whose keys are the kept indices: its operations have the same bits. */
+ * Usually the owners of the outputs compute, and get the elements of inputs that they read. If the input that has
+ * all indices is stored elsewhere, as A in blocks of columns for y(i) += A(i,j) * x(j), fewer bytes move if its
+ * owners compute and send partial results of the outputs. Such a call is run as a keyed reduction (runtime/keyed.c)
+ * whose keys are the kept indices. That does the same arithmetic, so the results have the same bits. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,17 +13,17 @@
 #include "runtime/report.h"
 
 enum {
-    MOST_PLANNED = 64,            /* nodes whose plans are made to choose; of larger clusters only each k-th one is */
-    LEAST_SAVED_BYTES = 64 << 10, /* fewer bytes are sent faster than the further operations run, */
-    LEAST_READ_BYTES = 4 << 20,   /* and fewer are read faster in the memory of other nodes */
-    MOST_KEPT = 32                /* choices that are kept */
+    MOST_PLANNED = 64,            /* most nodes whose plans are made for a choice: of larger clusters every k-th node */
+    LEAST_SAVED_BYTES = 64 << 10, /* saving fewer bytes than this does not pay for the additional operations; */
+    LEAST_READ_BYTES = 4 << 20,   /* nor does this, if all nodes read each other's memory in place */
+    MOST_KEPT = 32                /* most choices that are kept */
 };
 
-/* A choice for calls with the same text, arrays and scalars in subscripts. */
+/* A choice, for calls with the same text and arrays. */
 struct dcli_at_input {
     uint64_t hash;
     bool chosen;
-    struct dcli_at_input *next; /* chosen earlier */
+    struct dcli_at_input *next; /* the choice that was used before this one */
 };
 
 void dcli_at_input_free(dcl_cluster *cluster)
@@ -36,7 +37,7 @@ void dcli_at_input_free(dcl_cluster *cluster)
 
 static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
 
-/* Whether some nodes are GPUs; a cluster that only plans is taken to have CPUs. */
+/* Whether some nodes are GPUs. A cluster that only plans counts as one of CPUs. */
 static bool has_gpus(const dcl_cluster *cluster)
 {
     for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
@@ -92,7 +93,7 @@ static bool takes_args(const dcl_call *call)
     return outputs > 0 && outputs <= DCLI_MAX_RESULTS && params <= DCLI_MAX_PARAMS;
 }
 
-/* Whether the results of a reduction along axes can be merged from partial results of several nodes with the same bits. */
+/* Whether merging partial results of several nodes gives the same bits as the reduction along axes. */
 static bool can_merge(const dcli_body *along)
 {
     if (along->result_count == 0 || along->inner_rank == 0 || dcli_body_is_chain(along) || dcli_body_is_ordered(along))
@@ -103,7 +104,9 @@ static bool can_merge(const dcli_body *along)
     return true;
 }
 
-/* Whether nodes reduce into their partial results without taking a lock for each value. GPUs do so if they fit into local memory. */
+/* Whether nodes can reduce without taking a lock for each value: CPUs if they reduce whole boxes first
+ * (dcli_keyed_folds()); otherwise if the results are so small that each work-item, or each work-group of a GPU, has
+ * partial results of its own. */
 static bool has_room(const dcl_call *call, const dcli_body *keyed)
 {
     bool gpus = has_gpus(call->cluster), room = !gpus && dcli_keyed_folds(keyed);
@@ -122,7 +125,7 @@ static bool has_room(const dcl_call *call, const dcli_body *keyed)
     return true;
 }
 
-/* The array of the keyed body's owner, whose owners would compute; NULL: it cannot be run so. */
+/* The array whose owners would compute the keyed reduction; NULL: the call cannot be run that way. */
 static const dcl_array *find_home(const dcl_call *call, const dcli_body *keyed)
 {
     int param = 0;
@@ -135,7 +138,7 @@ static const dcl_array *find_home(const dcl_call *call, const dcli_body *keyed)
     return NULL;
 }
 
-/* Whether a call can be run by the owners of an input. The lock is held. */
+/* Whether the owners of an input can compute a call. The lock is held. */
 static bool is_possible(const dcl_call *call)
 {
     dcli_known_body *along = NULL, *keyed = NULL;
@@ -155,7 +158,8 @@ static bool is_possible(const dcl_call *call)
 
 /* ---- which way moves less --------------------------------------------------------------------------------------------- */
 
-/* Add the bytes that move in an operation (a dcli_planned_fn). @param user  an int64_t. */
+/* Add the bytes that move in a planned operation (a dcli_planned_fn); of clusters with more than MOST_PLANNED nodes,
+ * those of a sample. @param user  an int64_t, the sum. */
 static dcl_status add_moved(void *user, const dcli_planned *planned)
 {
     int64_t *moved = user;
@@ -179,7 +183,7 @@ static dcl_status check_nothing(const dcl_cluster *cluster, const void *user)
     return DCL_OK;
 }
 
-/* Fewest bytes that must be saved. */
+/* The least number of bytes by which the keyed reduction must be better. */
 static int64_t least_saved(const dcl_cluster *cluster)
 {
     for (int n = 1; n < cluster->node_count; n++)
@@ -188,7 +192,8 @@ static int64_t least_saved(const dcl_cluster *cluster)
     return LEAST_READ_BYTES;
 }
 
-/* Compare the bytes that move. The lock is held. @param imagined  as of dcli_at_input_start(). */
+/* Whether the keyed reduction moves sufficiently fewer bytes: at most half, and least_saved() less. The lock is
+ * held. @param imagined  as of dcli_at_input_start(). */
 static bool is_better(const dcl_call *call, int imagined)
 {
     int64_t along = 0, keyed = 0;
@@ -218,7 +223,8 @@ static uint64_t hash_array(uint64_t hash, const dcl_array *array)
     return dcli_hash_bytes(dcli_hash_bytes(hash, view->constant, bytes), view->step, bytes);
 }
 
-/* What the choice depends on. Storages are not used again under the same number. */
+/* A hash of what identifies a call. Numbers of storages are never used again. Values of scalars are left out: calls
+ * that differ in these only share a choice. */
 static uint64_t hash_call(const dcl_call *call)
 {
     uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, call->text, strlen(call->text));
@@ -234,7 +240,7 @@ static uint64_t hash_call(const dcl_call *call)
     return hash;
 }
 
-/* Choose, and keep the choice. Values of scalars are those of the first such call. The lock is held. */
+/* Choose for the first call of a kind, and keep the choice. The lock is held. */
 static bool choose(const dcl_call *call, int imagined)
 {
     uint64_t hash = hash_call(call);
@@ -246,7 +252,7 @@ static bool choose(const dcl_call *call, int imagined)
         found = *at;
     } else {
         bool chosen = is_possible(call) && is_better(call, imagined);
-        found = *at != NULL ? *at : dcli_calloc(1, sizeof *found); /* the oldest one makes room */
+        found = *at != NULL ? *at : dcli_calloc(1, sizeof *found); /* the least recently used one makes room */
         if (found == NULL)
             return false;
         if (*at == NULL)
@@ -260,7 +266,7 @@ static bool choose(const dcl_call *call, int imagined)
     return found->chosen;
 }
 
-/* Whether a call is one of those that are compared. */
+/* Whether a choice can be made for a call: it has valid arguments, of kinds that both ways take. */
 static bool is_compared(const dcl_call *call)
 {
     return takes_args(call) &&

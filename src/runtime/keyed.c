@@ -1,9 +1,9 @@
 /* runtime/keyed.c - keyed reductions; each runs as a few operations.
  *
- * The first one reduces what each node stores of the input that gives the indices into partial results of its own: one row, of an array of
- * the library, that has the axes of an output (kernel/keyed.h). Then the rows are reduced into the outputs, along the first
- * axis. For sums of floating-point numbers that takes three operations: the tops of all rows are found, the bins of equal tops
- * are added, and the sums are rounded. */
+ * The first one reduces what each node stores of the input that gives the indices into partial results of its own:
+ * one row, of an array of the library, that has the axes of an output (kernel/keyed.h). Then the rows are reduced
+ * into the outputs, along the first axis. For sums of floating-point numbers that takes three operations: the tops
+ * of all rows are found, the bins of equal tops are added, and the sums are rounded. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -244,7 +244,8 @@ static dcl_status start_partials(struct keyed *k, const dcl_box *box, const char
     return dcli_reduction_start(k->cluster, box, text, k->count, k->args, count, added, k->reduced, &grid, NULL);
 }
 
-/* Put an element of an array: `P(j,i,0)` or `H(i)`. @param before, after  subscripts before and after those of an output. */
+/* Put an element of an array: `P(j,i,0)` or `H(i)`. @param before, after  subscripts before and after those of an
+ * output. */
 static void put_element(dcli_text *out, const char *name, int rank, const char *before, const char *after)
 {
     dcli_text_put(out, "%s(%s", name, before);
@@ -259,7 +260,8 @@ static void put_partial(dcli_text *out, int rank, bool only, int word)
     put_element(out, "P", rank, before, after);
 }
 
-/* Start a body of the library. @param text  freed. */
+/* Start an operation whose body the library has generated or, while a call is only looked at, pass it to the
+ * caller's function instead. @param text  the body; freed. */
 static dcl_status start_body(struct keyed *k, dcli_text *text, dcli_text_kind kind, int count, const dcl_arg args[])
 {
     char *body = dcli_text_take(text);

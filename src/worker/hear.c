@@ -403,7 +403,8 @@ dcl_status dcli_hear(dcli_worker *worker, dcli_received *received)
 {
     int from = received->from;
     if (worker->gone[from] && !worker->absent[from])
-        return DCL_OK; /* sent before it was lost; messages of a joining node that is not known here yet are stored */
+        return DCL_OK; /* sent before it was lost. Messages of a joining node that is not known here yet (`absent`)
+                          are kept */
     bool believed = is_word(&received->message) && dcli_tree_believes(worker, from, &received->message);
     dcl_status status = !is_expected(worker, received, believed) ? unexpected(received)
                         : worker->is_host                        ? hear_as_host(worker, received)

@@ -1,4 +1,4 @@
-/* worker/recent.c - a ring of the bodies that were launched alone of late. */
+/* worker/recent.c - a ring buffer of the bodies of the batches that were launched alone last. */
 #include "worker/recent.h"
 
 /* The body of the batch that was noted `back` batches before the last one. */
@@ -7,7 +7,7 @@ static int64_t body_at(const dcli_recent *recent, int64_t back)
     return recent->body[(recent->noted - 1 - back) % DCLI_RECENT];
 }
 
-/* How many of the last `window` batches run a body. */
+/* How many of the last `window` batches run this body. */
 static int64_t count(const dcli_recent *recent, int64_t window, int64_t body)
 {
     int64_t found = 0;

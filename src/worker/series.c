@@ -63,7 +63,8 @@ struct dcli_series {
     dcli_series_set wanted;
     dcli_recent recent; /* bodies of batches that were launched alone, or that count as such */
     int last_steps;     /* steps of the last series that was launched */
-    int lonely; /* large series of one batch in a row; from MOST_LONELY on, batches that were launched alone are added */
+    int lonely; /* how many large series in a row had one batch only; from MOST_LONELY on, batches that were launched
+                   alone are added */
     dcli_steps *spare;
     dcli_waves waves;
     /* The series that is not launched yet: */
@@ -298,8 +299,8 @@ static bool may_join(const dcli_job *job, const dcli_prepared *prepared)
 
 static bool is_large(double ns) { return ns > MOST_STEP_NS; }
 
-/* Whether large batches are collected. Not if each of them would be alone in its series, because the program waits for each
- * call, or data of other nodes arrive between them. */
+/* Whether large batches are collected. Not if each of them would be alone in its series, because the program waits
+ * for each call, or data of other nodes arrive between them. */
 static bool large_joins(const dcli_as_node *own)
 {
     dcli_series *series = own->series;
@@ -312,8 +313,9 @@ static bool large_joins(const dcli_as_node *own)
     return false;
 }
 
-/* Whether a large batch may gain by a wave. Not if it is a small part of its operation: the batches after it belong to the same one,
- * and have no elements in common with it. Nor if its kernel transposes inputs, in blocks that are wider than a line of a wave. */
+/* Whether a large batch may gain by a wave. Not if it is a small part of its operation: the batches after it belong
+ * to the same one, and have no elements in common with it. Nor if its kernel transposes inputs, in blocks that are
+ * wider than a line of a wave. */
 static bool suits_waves(const dcli_worker *worker, const dcli_running *running, const dcli_prepared *prepared)
 {
     const dcli_body *body = running->job.entry->kernel->body;

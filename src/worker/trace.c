@@ -168,7 +168,8 @@ static void add_series(dcli_worker *worker, const dcli_running first[], int64_t 
     }
 }
 
-/* Number of batches in the series that begins with this one: they have the same ticket, and only the first has notes. */
+/* Number of batches in the series that begins with this one: the others have the same ticket, and no notes
+ * (`traced`) of their own. */
 static int64_t count_series(const dcli_as_node *own, const dcli_running *first)
 {
     const dcli_running *end = own->running + own->running_count, *next = first + 1;

@@ -148,7 +148,8 @@ static int output_of(const dcli_body *body)
     return a;
 }
 
-/* The elements from a line to the next one of the first output: as many as between indices of the outermost axis. */
+/* The distance between lines, in elements: the largest step of a first output along the outermost axis of a box that
+ * is not flat; USUAL_LINE if all boxes are. */
 static int64_t find_line(int count, const dcli_wave_step steps[], const struct described *all)
 {
     int64_t line = 0;
@@ -158,8 +159,9 @@ static int64_t find_line(int count, const dcli_wave_step steps[], const struct d
     return line > 0 ? line : USUAL_LINE;
 }
 
-/* How many indices of a box are a line, so that its lines are as far apart as those of other boxes over the same arrays: faces, rows
- * and columns have another outermost axis than boxes of the whole grid. */
+/* How many indices of a box along its outermost axis make a line, so that its lines are as far apart in memory as
+ * those of other boxes of the same arrays: faces, rows and columns have another outermost axis than boxes of the
+ * whole grid. */
 static int64_t find_unit(const dcli_body *body, const struct box *box, int64_t line)
 {
     int64_t step = step_of(body, output_of(body), box);

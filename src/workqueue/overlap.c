@@ -1,4 +1,5 @@
-/* workqueue/overlap.c - decides which loop bodies use the lines around parts, and records how many of these are valid. */
+/* workqueue/overlap.c - decides which loop bodies use the lines around parts, and records how many of these are
+ * valid. */
 #include "workqueue/overlap.h"
 
 #include <assert.h>
@@ -41,8 +42,8 @@ static bool reads_lines(const dcli_subscripts *subscripts)
     return fits;
 }
 
-/* Whether an access can use lines around parts: its array has them as the first output has, and it reads nothing outside the
- * grid. Outputs are written at the indices. @param subscripts_out  the access's. */
+/* Whether an access can use lines around parts: its array has them as the first output has, and it reads nothing
+ * outside the grid. Outputs are written at the indices. @param subscripts_out  the access's. */
 static bool access_fits(const dcli_operation *operation, int a, const dcli_subscripts *home,
                         dcli_subscripts *subscripts_out)
 {
@@ -134,7 +135,7 @@ static bool contains(const dcl_box *box, const dcl_box *part)
     return true;
 }
 
-/* Valid lines of a storage for what an operation needs of it. */
+/* How many lines around a storage's parts are valid for an operation that reads the elements in box `foot` of it. */
 static int64_t valid_for(const dcli_valid_lines *lines, const dcl_box *foot)
 {
     return lines->box.rank > 0 && contains(&lines->box, foot) ? lines->inside : dcli_min(lines->inside, lines->outside);

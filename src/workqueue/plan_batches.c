@@ -9,7 +9,8 @@
 #include "workqueue/plan_points.h"
 #include "workqueue/plan_view.h"
 
-/* Find the indices of the operation that compute elements of a region of the first output. @return whether there are any. */
+/* Find the indices of the operation that compute elements of a region of the first output. @return whether there are
+ * any. */
 static bool computes(const dcli_operation *operation, const dcli_region *region, dcl_box *box_out)
 {
     const dcli_operand *operand = &operation->operand[operation->body->owner];
@@ -72,8 +73,9 @@ static dcl_status plan_block(struct batching *batching, const dcl_box *box)
     return status == DCL_OK ? dcli_plan_region(batching->builder, box) : status;
 }
 
-/* Choose how a box is cut for batches: along the slowest axes. But a kernel that transposes an input reads it along one of these;
- * thin batches would read a few elements of each of its rows. So that axis is cut last, unless parts are wide along it anyway. */
+/* Choose how a box is cut for batches: along the slowest axes. But a kernel that transposes an input reads it along
+ * one of these; thin batches would read a few elements of each of its rows. So that axis is cut last, unless parts
+ * are wide along it anyway. */
 static void find_shape(const struct batching *batching, const dcl_box *box, int64_t shape_out[])
 {
     enum { WIDE = 256, LARGE = 1 << 18 }; /* indices; elements of a batch from which on it matters */
@@ -121,7 +123,8 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sort the tiles in place, cycle by cycle of the permutation: a second list would double the memory. */
+/* Sort the tiles in place, following the cycles of the permutation: a second list of regions would double the
+ * memory. */
 static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles)
 {
     struct sorted_tile *order = dcli_malloc((size_t)tiles->count * sizeof *order);
@@ -158,8 +161,8 @@ static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count
     return status;
 }
 
-/* Plan a tile of a tile kernel, which is called once per box. Some maps give a tile as strided boxes. If a halo needs boxes
- * without gaps, these are cut into runs, and neighbouring runs are joined. */
+/* Plan a tile of a tile kernel, which is called once per box. Some maps give a tile as strided boxes. If a halo
+ * needs boxes without gaps, these are cut into runs, and neighbouring runs are joined. */
 static dcl_status plan_tile(struct batching *batching, int64_t tile)
 {
     dcli_builder *builder = batching->builder;
