@@ -22,9 +22,9 @@ enum {
     SPIN_NS = 50000,
     CLOSE_NS = 1000000000,
     UNMARKABLE_NS = 1000000000,
-    LARGE_ITEMS = 1 << 16, /* work-items: a launch of so many runs longer than its event costs */
+    LARGE_ITEMS = 1 << 16, /* a launch of at least this many work-items runs longer than its event costs */
     MOST_UNMARKED = 15,    /* most consecutive launches without an event */
-    RECENT = 64,           /* commands: elements that left the device within the last so many have left it recently */
+    RECENT = 64,           /* commands: elements that left within the last RECENT ones have left recently */
     /* Comparing the device's clock with the host's takes about as long as recording a launch. Therefore clocks are
      * compared by the first launches, and after each COMPARE_NS by a few more: the first of them may have been
      * queued long before. */

@@ -324,9 +324,8 @@ void dcli_worker_pool_lose(dcli_worker_pool *pool, int node, const char *seen, c
         dcli_worker_pool_dismiss(pool, node); /* the process may only be slow: end it now */
     } else {
         snprintf(why, sizeof why, "%s", member->gone[0] != '\0' ? member->gone : "cannot be reached");
-        bool by_itself =
-            strncmp(member->gone, "ended by itself", strlen("ended by itself")) == 0; /* it ended because of what was
-                                                                                         seen here */
+        bool by_itself = strncmp(member->gone, "ended by itself", strlen("ended by itself")) ==
+                         0; /* because of what was seen here */
         told = member->gone[0] != '\0' && !by_itself && !pool->contact[member->call].lost;
         dcli_worker_pool_dismiss(pool, node);
     }

@@ -51,7 +51,7 @@ struct run {
     dcli_words out;
     void **block; /* memory to free after the run */
     int64_t blocks, block_capacity;
-    int64_t steps, first_step; /* words processed so far in all runs; and before this run */
+    int64_t steps, first_step; /* number of words processed in all runs, and its value before this run */
     int depth;
 };
 

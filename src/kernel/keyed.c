@@ -228,7 +228,7 @@ bool dcli_keyed_adds_once(const dcli_body *body)
     return true;
 }
 
-/* Whether an index may stand in some of the tokens first .. end - 1: its name, or a macro of the prelude. */
+/* Whether tokens first .. end - 1 may depend on an index: they contain its name or a macro of the prelude. */
 static bool may_have_index(const dcli_body *body, int first, int end, const char *index)
 {
     const dcli_tokens *tokens = &body->inside->tokens;

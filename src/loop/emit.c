@@ -21,7 +21,7 @@ enum { SHORT_LOOP = 9 }; /* iterations of a loop that kernels unroll */
 
 static const char index_letters[] = "ijklmnop";
 
-/* What the text is generated of. */
+/* What the functions of this file need while they generate a text. */
 struct writer {
     dcli_loops_sets *sets;
     const dcli_loops_tree *tree;

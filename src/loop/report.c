@@ -138,7 +138,7 @@ static void explain_slants(const dcli_loops_plan *plan, const dcli_loops_operati
         dcli_text_put(out, " (i, j, ...: the subscripts)");
 }
 
-/* Say which element is whose thread. */
+/* Explain for which elements there are threads. */
 static void explain_threads(const dcli_loops_plan *plan, const dcli_loops_operation *operation, int indent,
                             dcli_text *out)
 {

@@ -67,7 +67,7 @@ static bool rename_reads(dcli_loops_tree *tree, dcli_loops_statement *statement,
     return statement->value != NULL;
 }
 
-/* Repeat an assignment to a variable directly behind it, for another variable. @return false: no memory. */
+/* Insert a copy of an assignment after it, with another variable as target. @return false: no memory. */
 static bool repeat(dcli_loops_tree *tree, int t, const int other[])
 {
     dcli_loops_statement *statement = &tree->statement[tree->statement_count];

@@ -8,7 +8,7 @@
 
 enum {
     MOST_OPS = 64,    /* most operations of a wave */
-    MOST_ARRAYS = 64, /* most memory ranges that are told apart for the size of a band */
+    MOST_ARRAYS = 64, /* most memory ranges that are distinguished when the size of a band is chosen */
     REGIONS = 2,      /* regions per unit */
     LOOK_AHEAD = 8,   /* operations after short ones among which one is sought with lines for all units */
     MOST_SPREAD = 2,  /* most positions of a wave, in lines of its longest operation: else regions have unlike shares */

@@ -10,8 +10,9 @@
 
 enum {
     MOST_RECORDS = 256, /* records of one peer before others get their turn */
-    LOOK_TAKES = 64,    /* a thread that never sleeps checks the sockets after so many takes, if LOOK_NS have passed */
-    LOOK_GLANCES = 256, /* it also checks after so many looks that found no message, if LOOK_NS have passed */
+    LOOK_TAKES = 64,    /* a thread that never sleeps checks the sockets after this many takes, if LOOK_NS have
+                           passed, */
+    LOOK_GLANCES = 256, /* or after this many looks that found no message */
     LOOK_OFTEN = 16,    /* instead of both and of LOOK_NS, if some links are not attended */
     LOOK_NS = 4000000   /* least time between two such checks */
 };

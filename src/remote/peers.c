@@ -86,7 +86,8 @@ static int64_t weight(const dcli_received *received)
     return dcli_max((int64_t)received->payload_bytes, DCLI_PEER_LEAST);
 }
 
-/* Keep a message until the driver has told of its transfer. The limit is what all servers together send before it is taken. */
+/* Store a message of another server until the driver has sent the command of its transfer. The limit is what all
+ * servers together may send before any of it is taken. */
 static dcl_status keep(dcli_remote *remote, dcli_received *received)
 {
     int64_t bytes = weight(received);

@@ -238,7 +238,7 @@ void dcli_boxes_tiles(dcli_walk *walk, int node, int64_t first, int64_t last)
         n = before ? n - half - 1 : half;
     }
     if (low > boxes->from[node])
-        low--; /* the box before may have its last tiles in the range */
+        low--; /* the last tiles of the box before may be in the range */
     for (; low < end && boxes->tile[boxes->of[low]] < last; low++) {
         int64_t number = boxes->of[low], tile = boxes->tile[number];
         if (!emit_some(walk, number, first - tile, last - tile))

@@ -20,7 +20,7 @@ struct picture {
     dcl_image image;
     int64_t rows, columns;
     int64_t rows_at_once;
-    void *elements; /* of so many rows */
+    void *elements; /* [rows_at_once][columns] */
     uint8_t *pixels;
 };
 

@@ -33,7 +33,7 @@ struct part {
 struct thief {
     int node; /* -1: not in use */
     double ns, own_ns;
-    double times; /* as long as this node it took of late; 0: not known */
+    double times; /* how many times as long as this node it has recently taken; 0: not known */
 };
 
 struct dcli_profile {

@@ -14,9 +14,9 @@
 #include "workqueue/lend_pace.h"
 
 enum {
-    KEPT_OPERATIONS = 64,  /* so far a node may be ahead of another one and still run its batches */
-    RECALL_NS = 2000000,   /* after which a batch is asked back that its thief may not have begun */
-    PATIENCE_NS = 50000000 /* after which one is taken back whose inputs were sent */
+    KEPT_OPERATIONS = 64,  /* most operations by which a node may be ahead of another one and still run its batches */
+    RECALL_NS = 2000000,   /* a batch that its thief may not have begun is asked back after this time */
+    PATIENCE_NS = 50000000 /* a batch whose inputs were sent is taken back after this time */
 };
 
 /* ---- programs that a thief needs ----------------------------------------------------------------------------------- */

@@ -97,7 +97,8 @@ static bool lock_until(pthread_mutex_t *mutex, int64_t until_ns)
 #endif
 }
 
-/* Give up taking the turn: the own thread, which did not end its turn in time, goes on serving. */
+/* Give up taking the turn, because the worker's own thread did not end its turn in time. That thread continues to
+ * serve. */
 static void renounce(dcli_turn *turn)
 {
     pthread_mutex_lock(&turn->lock);

@@ -13,7 +13,8 @@
 enum {
     DEPTH = 1024, /* most indices of a panel: C is read and written once per panel */
     LEAST_DEPTH =
-        256, /* shorter panels are made only if memory for received elements is short; kernels take so many at a time */
+        256, /* least indices of a panel, because kernels take this many at a time; fewer only if memory for received
+                elements is short */
     POOL_SHARE = 4,  /* a panel takes at most this part of the pool, so that the next ones can arrive */
     MOST_OWNERS = 16 /* along the reduced index; with more, panels do not end where an owner's part ends */
 };
