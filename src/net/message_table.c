@@ -205,7 +205,7 @@ static const dcli_record command_record = RECORD("command", command, 1, "an Open
     STRING(command, text, DCLI_MOST_TEXT, "options or name"));
 
 static const dcli_record ended_record = RECORD("ended", ended, 2, "an event that has ended",
-    INT64(ended, event, 1, "its number; that of a command queue: a command without event has failed"),
+    INT64(ended, event, 1, "number of the event; or of a command queue, if one of its commands without an event has failed"),
     INT(ended, status, INT_MIN, 0, "0: complete; negative: an OpenCL error"),
     UP_TO(ended, queued_ns, 0, DCLI_MOST_NS, "by the device's clock; 0: not known"),
     UP_TO(ended, submit_ns, 0, DCLI_MOST_NS, "the same"),
@@ -254,7 +254,7 @@ const dcli_record dcli_message_table[DCLI_MSG_KIND_COUNT] = {
         {"order", DCLI_FIELD_NUMBERS, offsetof(dcli_msg_operations, order), DCLI_COUNT_OWN,
          offsetof(dcli_msg_operations, order_count), 0, DCLI_MOST_ORDER, 0, DCLI_MOST_OPERATIONS, NULL,
          "one number per call, in the order in which the program made the calls. 0: the next operation of the list. "
-         "k > 0: a repetition of the k-th operation of the list, a forall that has already occurred; its number is "
+         "k > 0: the k-th operation of the list, a forall that has already occurred, is repeated; its number is "
          "that of the preceding call plus 1. Empty: each operation of the list once, in the order of the list"}),
     [DCLI_MSG_GRANT] = RECORD("GRANT", grant, 2, "reader -> owner: chunks of one operation may be sent",
         INT64(grant, operation, 0, "number of the operation"),

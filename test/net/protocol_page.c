@@ -121,10 +121,9 @@ static const char introduction[] =
     "or if its checksum is wrong.\n\n"
     "With checksums, the first heartbeat of each end has 8 bytes before the seal: a hash of how this end sees the "
     "connection\n"
-    "(the running system, its network namespace, the addresses and ports of both ends). If it fits what the other end "
-    "sees,\n"
-    "nothing lies between, and the latter no longer sums payloads: it sets the highest bit of the numbers of messages "
-    "with one.\n";
+    "(the running system, its network namespace, the addresses and ports of both ends). If the receiver sees the same\n"
+    "connection, nothing lies between the two ends. It then sends payloads without a checksum of their own, and sets\n"
+    "the highest bit of the numbers of messages that have such a payload.\n";
 
 char *protocol_page(void)
 {
