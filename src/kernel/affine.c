@@ -445,17 +445,20 @@ bool dcli_affine_uses(const dcli_affine *a, int index)
     return false;
 }
 
-bool dcli_affine_has_unit(const dcli_affine *a, int index)
+int dcli_affine_unit(const dcli_affine *a, int index)
 {
-    bool unit = false;
+    int unit = 0;
     for (int t = 0; t < a->count; t++)
         if (a->term[t].index == index) {
-            if (a->term[t].factor != 1 || a->term[t].scalars != 0)
-                return false;
-            unit = true;
+            int64_t factor = a->term[t].factor;
+            if (unit != 0 || (factor != 1 && factor != -1) || a->term[t].scalars != 0)
+                return 0;
+            unit = (int)factor;
         }
     return unit;
 }
+
+bool dcli_affine_has_unit(const dcli_affine *a, int index) { return dcli_affine_unit(a, index) == 1; }
 
 __extension__ typedef __int128 wide;
 

@@ -56,6 +56,8 @@ int dcli_affine_plain_index(const dcli_affine *a);
 bool dcli_affine_has_index(const dcli_affine *a);
 /** Whether some term of the sum contains the index. */
 bool dcli_affine_uses(const dcli_affine *a, int index);
+/** The factor of an index that occurs in exactly one term, if it is 1 or -1, without scalars; else 0. */
+int dcli_affine_unit(const dcli_affine *a, int index);
 /** Whether the index occurs in exactly one term, with factor 1 and no scalars. */
 bool dcli_affine_has_unit(const dcli_affine *a, int index);
 

@@ -350,11 +350,11 @@ void dcli_emit_inner_offsets(dcli_text *out, const dcli_body *body, dcli_variant
     for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
         if (k == but)
             continue;
-        bool unit = variant == DCLI_VARIANT_UNIT && body->access[a].unit_axis == body->space_rank - 1 &&
-                    dcli_inner_is_unit(body, a, k);
-        dcli_text_put(out, " + ");
+        bool is_unit = variant == DCLI_VARIANT_UNIT && body->access[a].unit_axis == body->space_rank - 1;
+        int unit = is_unit ? dcli_inner_unit(body, a, k) : 0;
+        dcli_text_put(out, unit < 0 ? " - " : " + ");
         dcli_emit_inner_counter(out, body, body->inside->access_inner[a][k]);
-        if (!unit)
+        if (unit == 0)
             dcli_text_put(out, " * dcl_s%d_%d", a, body->space_rank + k);
     }
 }

@@ -255,16 +255,16 @@ dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar valu
     return DCL_OK;
 }
 
-bool dcli_inner_is_unit(const dcli_body *body, int a, int k)
+int dcli_inner_unit(const dcli_body *body, int a, int k)
 {
     const dcli_param *param = &body->params[body->access[a].param];
     int q = body->inside->access_inner[a][k], unit = param->rank - 1 - param->turned;
     if (body->access[a].unit_axis < 0 || body->inside->inner[q].step != 1)
-        return false;
+        return 0;
     for (int d = 0; d < param->rank; d++)
         if (d != unit && dcli_affine_uses(dcli_inside_subscript(body, a, d), DCL_MAX_RANK + q))
-            return false;
-    return dcli_affine_has_unit(dcli_inside_subscript(body, a, unit), DCL_MAX_RANK + q);
+            return 0;
+    return dcli_affine_unit(dcli_inside_subscript(body, a, unit), DCL_MAX_RANK + q);
 }
 
 /* ---- generated text ----------------------------------------------------------------------------------------------- */

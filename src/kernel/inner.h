@@ -36,11 +36,11 @@ bool dcli_prelude_names(const dcli_body *body, const dcli_tokens *tokens, int t)
 dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar values[], int64_t *first_out,
                             int64_t *count_out);
 
-/** Whether the step in memory of access a along its inner axis number k is 1 where dcl_unit runs: the subscript of the array's
- *  contiguous axis contains the counter with coefficient 1. If the counter takes several values, the footprint has no gaps on
+/** The step in memory of access a along its inner axis number k where dcl_unit runs, if it is 1 or -1, else 0: the subscript of the array's
+ *  contiguous axis contains the counter with this coefficient. If the counter takes several values, the footprint has no gaps on
  *  that axis, nor has the memory to which the access is bound, so neighbours in the array are neighbours in memory. If it does
  *  not, the step is never used. */
-bool dcli_inner_is_unit(const dcli_body *body, int a, int k);
+int dcli_inner_unit(const dcli_body *body, int a, int k);
 
 /** Copies of a statement of inner axis q's loop when it and the loops around it are unrolled; INT64_MAX: it is not unrolled, or its
  *  variable is in no subscript. */

@@ -619,8 +619,9 @@ static void put_safety(const struct sweep *s, int t, int end, int d, int q)
         if (body->access[a].unit_axis == v && dcli_inside_depends(body, a, v))
             dcli_text_put(out, "\n        && dcl_s%d_%d == 1", a, v);
         for (int k = 0; k < body->inside->access_inner_count[a] && body->access[a].unit_axis == v; k++)
-            if (dcli_inner_is_unit(body, a, k))
-                dcli_text_put(out, "\n        && dcl_s%d_%d == 1", a, body->space_rank + k);
+            if (dcli_inner_unit(body, a, k) != 0)
+                dcli_text_put(out, "\n        && dcl_s%d_%d == %d", a, body->space_rank + k,
+                              dcli_inner_unit(body, a, k));
         for (int x = 0; x < body->params[body->access[a].param].rank && !body->access[a].written; x++) {
             const dcli_affine *sum = dcli_inside_subscript(body, a, x);
             dcli_text_put(out, "\n        && ");

@@ -424,3 +424,49 @@ Test(sweep_on_device, ranges_of_planes_may_differ)
     cr_expect_eq(memcmp(got, z, sizeof z), 0);
     dcl_close(cluster);
 }
+
+/* Counters with factor -1: the reads of successive steps go backwards in memory, in long loops and in unrolled ones, of one's own elements,
+ * of other nodes' and of a mirrored view. */
+Test(sweep_on_device, reads_that_go_backwards_have_the_bits_of_plain_loops)
+{
+    enum { TAPS = 5 };
+    static const char *const maps[][2] = {
+        {"block", "block"}, {"*,block", "cyclic(2)"}, {"*,cyclic(90)", "*,cyclic(50)"}};
+    const int n = INNER;
+    fill(a, ROWS * INNER, 3);
+    for (size_t k = 0; k < sizeof maps / sizeof maps[0]; k++) {
+        dcl_cluster *cluster = open_nodes(1 + (int)k % 2);
+        dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, ROWS, INNER));
+        dcl_array *B = test_array(cluster, maps[k][1], dcl_grid_2d(DCL_DOUBLE, ROWS, MOST));
+        dcl_array *C = test_array(cluster, maps[k][0], dcl_grid_2d(DCL_DOUBLE, ROWS, MOST));
+        const dcl_box inside = {.rank = 2, .start = {0, INNER}, .count = {ROWS, MOST - INNER}, .stride = {1, 1}};
+        const int64_t start[] = {0, MOST - 1}, count[] = {ROWS, MOST}, stride[] = {1, -1};
+        static double x[ROWS * MOST], y[ROWS * MOST];
+        fill(x, ROWS * MOST, 5);
+        TEST_OK(dcl_write(A, NULL, a, NULL));
+        TEST_OK(dcl_write(B, NULL, x, NULL));
+        TEST_OK(dcl_forall(cluster, "C(i,j) = j;", DCL_OUT(C)));
+        dcl_array *V = dcl_slice(B, start, count, stride);
+        cr_assert_not_null(V, "%s", dcl_error());
+        TEST_OK(dcl_forall_over(cluster, &inside,
+                                "double s = C(i,j);\nfor (long k = 0; k < n; k++)\n    s += A(i,k) * B(i,j-k);\n"
+                                "for (int d = 0; d < 5; d++)\n    s -= B(i,j-d) * V(i,j-d-1);\nC(i,j) = s;",
+                                DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_IN(V), DCL_VALUE(n)));
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < MOST; j++) {
+                double s = j;
+                for (int t = 0; t < INNER && j >= INNER; t++)
+                    s += a[i * INNER + t] * x[i * MOST + j - t];
+                for (int d = 0; d < TAPS && j >= INNER; d++)
+                    s -= x[i * MOST + j - d] * x[i * MOST + MOST - 1 - (j - d - 1)];
+                y[i * MOST + j] = s;
+            }
+        TEST_OK(dcl_read(C, NULL, found, NULL));
+        cr_expect_eq(memcmp(found, y, sizeof y), 0, "maps %zu", k);
+        dcl_release(V);
+        dcl_release(C);
+        dcl_release(B);
+        dcl_release(A);
+        TEST_OK(dcl_close(cluster));
+    }
+}
