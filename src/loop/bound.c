@@ -25,7 +25,8 @@ struct row {
 
 struct dcli_loops_bound {
     isl_pw_aff *of;
-    int count; /* of rows; 0: the bound cannot be written as rows, and isl evaluates it */
+    int counters; /* on which it depends at most: the first ones */
+    int count;    /* of rows; 0: the bound cannot be written as rows, and isl evaluates it */
     struct row *row;
 };
 
@@ -99,7 +100,7 @@ static struct dcli_loops_bound *write_down(dcli_loops_plan *plan, isl_pw_aff *of
     if (writer.fits)
         isl_pw_aff_foreach_piece(of, add_piece, &writer);
     struct dcli_loops_bound *made = &plan->bound[plan->bound_count];
-    *made = (struct dcli_loops_bound){.of = of};
+    *made = (struct dcli_loops_bound){.of = of, .counters = writer.counters};
     if (writer.fits && writer.count > 0) {
         made->row = dcli_calloc((size_t)writer.count, sizeof *made->row);
         if (made->row == NULL)
@@ -114,8 +115,8 @@ static struct dcli_loops_bound *write_down(dcli_loops_plan *plan, isl_pw_aff *of
 /* Bounds are asked for in the same order again and again: the one after the last one is tried first. */
 static struct dcli_loops_bound *find(dcli_loops_plan *plan, isl_pw_aff *of)
 {
-    for (int64_t n = 0; n < plan->bound_count; n++) {
-        int64_t at = (plan->bound_next + n) % plan->bound_count;
+    for (int64_t n = 0, at = plan->bound_next; n < plan->bound_count; n++, at++) {
+        at = at < plan->bound_count ? at : 0;
         if (plan->bound[at].of != of)
             continue;
         plan->bound_next = at + 1;
@@ -154,13 +155,15 @@ bool dcli_loops_evaluate(dcli_loops_plan *plan, isl_pw_aff *bound, int count, co
                          int64_t *value_out)
 {
     const struct dcli_loops_bound *found = find(plan, bound);
-    if (found == NULL || found->count == 0 || isl_pw_aff_dim(bound, isl_dim_param) > count)
+    if (found == NULL || found->count == 0 || found->counters > count)
         return dcli_loops_evaluate_by_isl(plan, bound, count, counter, value_out);
     bool holds = true;
-    count = (int)isl_pw_aff_dim(bound, isl_dim_param);
+    count = found->counters;
     *value_out = 0;
     for (const struct row *row = found->row; row < found->row + found->count; row++) {
         int64_t value;
+        if (!holds && row->kind != IS_VALUE)
+            continue; /* another condition of this part does not hold */
         if (!evaluate_row(row, count, counter, &value))
             return dcli_loops_evaluate_by_isl(plan, bound, count, counter, value_out);
         if (row->kind == IS_VALUE && holds) {

@@ -100,9 +100,13 @@ isl_set *dcli_loops_range(dcli_loops_sets *sets, dcli_loops_mask statements, int
 
 void dcli_loops_bounds(dcli_loops_sets *sets, const isl_set *set, int d, isl_pw_aff **low_out, isl_pw_aff **high_out)
 {
-    *low_out = isl_set_dim_min(isl_set_copy((isl_set *)set), d);
-    *high_out = isl_set_dim_max(isl_set_copy((isl_set *)set), d);
+    *low_out = isl_pw_aff_coalesce(isl_set_dim_min(isl_set_copy((isl_set *)set), d));
+    *high_out = isl_pw_aff_coalesce(isl_set_dim_max(isl_set_copy((isl_set *)set), d));
     sets->failed |= *low_out == NULL || *high_out == NULL;
+    if (isl_pw_aff_plain_is_equal(*low_out, *high_out) == isl_bool_true) { /* the same pointer: evaluated once */
+        isl_pw_aff_free(*high_out);
+        *high_out = isl_pw_aff_copy(*low_out);
+    }
 }
 
 isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set)

@@ -1,4 +1,6 @@
 /* loop/walk.c - go through the operations of a plan: the loops that the program runs, and the numbers of each operation. */
+#include <string.h>
+
 #include "base/error.h"
 #include "loop/inside.h"
 
@@ -7,6 +9,9 @@ struct walk {
     dcli_loops_run_fn *run;
     void *user;
     int64_t counter[DCLI_LOOPS_DEPTH]; /* of the hosts */
+    dcli_loops_call call,
+        copy; /* the last operation, and the last copy: of ten kilobytes each, so only what differs is set again */
+    const dcli_loops_copy *copied; /* `copy` copies it; NULL: none */
 };
 
 static bool evaluate(const struct walk *walk, const dcli_loops_hosts *hosts, isl_pw_aff *bound, int64_t *value_out)
@@ -21,7 +26,10 @@ static bool find_box(const struct walk *walk, const dcli_loops_hosts *hosts, int
     box_out->rank = rank;
     for (int r = 0; r < rank; r++) {
         int64_t first, last;
-        if (!evaluate(walk, hosts, low[r], &first) || !evaluate(walk, hosts, high[r], &last))
+        if (!evaluate(walk, hosts, low[r], &first))
+            return false;
+        last = first;
+        if (high[r] != low[r] && !evaluate(walk, hosts, high[r], &last))
             return false;
         box_out->start[r] = first;
         box_out->count[r] = last - first + 1;
@@ -31,17 +39,15 @@ static bool find_box(const struct walk *walk, const dcli_loops_hosts *hosts, int
 }
 
 /* Find the numbers of an operation. @return false: it has no threads for these counters. */
-static bool find_numbers(const struct walk *walk, const dcli_loops_operation *operation, dcli_loops_call *call)
+static bool find_numbers(struct walk *walk, const dcli_loops_operation *operation)
 {
     const dcli_loops_hosts *hosts = &operation->hosts;
-    call->counter = walk->counter;
-    call->body = operation->body;
-    call->operand_count = operation->operand_count;
+    dcli_loops_call *call = &walk->call;
     if (!find_box(walk, hosts, operation->rank, operation->low, operation->high, &call->box))
         return false;
     for (int k = 0; k < operation->operand_count; k++) {
         dcli_loops_operand *operand = &call->operand[k];
-        *operand = operation->operand[k];
+        operand->value = operation->operand[k].value;
         if (operand->symbol >= 0 || operand->access != DCL_ACCESS_VALUE)
             continue;
         if (operand->bound > 0) {
@@ -64,14 +70,21 @@ static bool find_numbers(const struct walk *walk, const dcli_loops_operation *op
 /* Issue the operation that copies a box of an array. */
 static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, const dcli_loops_copy *copy)
 {
-    dcli_loops_call call = {.operation = -1, .counter = walk->counter, .body = copy->body, .operand_count = 2};
-    call.operand[0] = (dcli_loops_operand){
-        .name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array, .place = copy->place};
-    call.operand[1] =
-        (dcli_loops_operand){.name = "from", .access = DCL_ACCESS_IN, .symbol = copy->array, .place = copy->place};
-    if (!find_box(walk, hosts, copy->rank, copy->low, copy->high, &call.box))
+    dcli_loops_call *call = &walk->copy;
+    if (walk->copied != copy) {
+        call->operation = -1;
+        call->counter = walk->counter;
+        call->body = copy->body;
+        call->operand_count = 2;
+        call->operand[0] = (dcli_loops_operand){
+            .name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array, .place = copy->place};
+        call->operand[1] =
+            (dcli_loops_operand){.name = "from", .access = DCL_ACCESS_IN, .symbol = copy->array, .place = copy->place};
+        walk->copied = copy;
+    }
+    if (!find_box(walk, hosts, copy->rank, copy->low, copy->high, &call->box))
         return DCL_OK; /* nothing is read */
-    return walk->run(walk->user, &call);
+    return walk->run(walk->user, call);
 }
 
 static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step);
@@ -95,13 +108,18 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
 static dcl_status walk_operation(struct walk *walk, int number)
 {
     const dcli_loops_operation *operation = walk->plan->operation[number];
-    dcli_loops_call call = {.operation = number};
     dcl_status status = DCL_OK;
-    if (!find_numbers(walk, operation, &call))
+    if (walk->call.operation != number) {
+        walk->call.operation = number;
+        walk->call.body = operation->body;
+        walk->call.operand_count = operation->operand_count;
+        memcpy(walk->call.operand, operation->operand, (size_t)operation->operand_count * sizeof *operation->operand);
+    }
+    if (!find_numbers(walk, operation))
         return DCL_OK;
     for (int k = 0; k < operation->copy_count && status == DCL_OK; k++)
         status = walk_copy(walk, &operation->hosts, &operation->copy[k]);
-    return status == DCL_OK ? walk->run(walk->user, &call) : status;
+    return status == DCL_OK ? walk->run(walk->user, &walk->call) : status;
 }
 
 static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step)
@@ -118,7 +136,13 @@ static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step)
 
 dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, void *user)
 {
-    struct walk walk = {.plan = plan, .run = run, .user = user};
+    struct walk walk;
+    walk.plan = plan;
+    walk.run = run;
+    walk.user = user;
+    walk.call.operation = -1;
+    walk.call.counter = walk.counter;
+    walk.copied = NULL;
     isl_ctx_set_max_operations(plan->sets->ctx, 0); /* no limit: bounds are evaluated, no sets are computed */
     dcl_status status = walk_steps(&walk, plan->first);
     if (status == DCL_OK && plan->sets->failed)
