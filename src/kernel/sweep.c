@@ -54,7 +54,7 @@ struct sweep {
     dcli_nest *nest, unit; /* nest: of the kernel; unit: the same, with steps 1 where dcl_unit has them */
     int lines;
     int distance; /* on GPUs: between elements of a line; 0 on CPUs */
-    int depths;   /* numbers that have been given out */
+    int depths;   /* how many depths of the tree have a number */
     int tests;
     struct test test[MOST_TESTS];
 };
@@ -553,7 +553,8 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
 
 /* ---- reads inside --------------------------------------------------------------------------------------------------- */
 
-/* Write the least or greatest value of an index at depth d. @param q  the loop whose steps are [dcl_low, dcl_high]; others have one value. */
+/* Emit the least or greatest value of an index at depth d. @param q  the loop whose steps are [dcl_low, dcl_high];
+ * others have one value. */
 static void put_index(const struct sweep *s, int index, int d, int q, bool last)
 {
     dcli_text *out = s->nest->out;
@@ -812,7 +813,7 @@ static void put_statements(struct sweep *s, int t, int end, int d)
 
 /* ---- sweeps --------------------------------------------------------------------------------------------------------- */
 
-/* Emit the indices of the lines along the axis before the innermost one, from counter dcl_u on. */
+/* Emit the index of each line along the axis before the innermost one. The first line has counter dcl_u. */
 static void put_line_indices(const struct sweep *s)
 {
     int m = s->nest->innermost - 1;
@@ -839,8 +840,9 @@ static void put_sweep(struct sweep *s, int elements)
     put_statements(s, 0, (int)s->tokens->count, 0);
 }
 
-/* Emit the strips of `lines` lines from counter dcl_u of the axis before the innermost one on.
- *  @param first, end  of the counters of the innermost axis: numbers or variables of the kernel */
+/* Emit the strips of `lines` neighbouring lines. The first one has counter dcl_u along the axis before the innermost
+ * one.
+ * @param first, end  counters of the innermost axis: numbers or variables of the kernel. */
 static void put_strips(struct sweep *s, int lines, const char *first, const char *end)
 {
     s->lines = lines;
@@ -871,8 +873,9 @@ void dcli_emit_gpu_sweep(dcli_nest *nest, int distance)
     put_sweep(&s, DCLI_GPU_COLUMNS);
 }
 
-/* Emit the sweeps of lines with ranges of their own, because bounds of DCL_OVER depend on the axis before the innermost one: the range
- * that several lines have in common as strips of these lines, what is left of each line before and after it as strips of one line. */
+/* Emit the sweeps where bounds of DCL_OVER depend on the axis before the innermost one, so that each line has a
+ * range of its own. The range that several lines have in common is computed in strips of all these lines, the rest
+ * of each line before and after it in strips of one line. */
 static void put_slanted(struct sweep *s)
 {
     dcli_nest *nest = s->nest, common = *nest;

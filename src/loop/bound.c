@@ -1,7 +1,8 @@
-/* loop/bound.c - evaluate the bounds of operations and loops for counters of the program's loops.
+/* loop/bound.c - evaluates the bounds of operations and loops for the counters of the program's loops.
  *
- * isl takes about a microsecond for each value, and a plan that was kept needs some for each of its operations. So a bound is written down
- * as rows of factors when it is needed first: for each piece its conditions and the value. */
+ * isl takes about a microsecond per value, and running a cached plan needs several values per operation. So a bound
+ * is converted when it is first needed: to rows of factors, which give the conditions and the value of each of its
+ * pieces. */
 #include <isl/constraint.h>
 #include <isl/point.h>
 #include <isl/val.h>
@@ -30,11 +31,11 @@ struct dcli_loops_bound {
     struct row *row;
 };
 
-/* A bound while it is written down. */
+/* A bound while it is converted to rows. */
 struct writer {
     int counters, count;
     bool fits;
-    struct row row[MOST_ROWS + 1]; /* the last one is none */
+    struct row row[MOST_ROWS + 1]; /* the last one is not used: it takes what does not fit */
     isl_aff *aff;                  /* of the current piece */
 };
 
@@ -90,7 +91,7 @@ static isl_stat add_piece(isl_set *where, isl_aff *aff, void *user)
     return isl_stat_ok;
 }
 
-/* Write a bound down. @return NULL: no memory */
+/* Convert a bound to rows. @return NULL: no memory */
 static struct dcli_loops_bound *write_down(dcli_loops_plan *plan, isl_pw_aff *of)
 {
     struct writer writer = {.counters = (int)isl_pw_aff_dim(of, isl_dim_param), .fits = true};
@@ -112,7 +113,8 @@ static struct dcli_loops_bound *write_down(dcli_loops_plan *plan, isl_pw_aff *of
     return made;
 }
 
-/* Bounds are asked for in the same order again and again: the one after the last one is tried first. */
+/* Find the rows of a bound. Bounds are evaluated in the same order again and again, so the one after the last hit is
+ * compared first. */
 static struct dcli_loops_bound *find(dcli_loops_plan *plan, isl_pw_aff *of)
 {
     for (int64_t n = 0, at = plan->bound_next; n < plan->bound_count; n++, at++) {

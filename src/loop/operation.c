@@ -1,8 +1,9 @@
 /* loop/operation.c - decide whether statements can be one operation, each thread of which computes one element.
  *
- * The element that a statement writes determines its thread. A loop whose counter follows from the element has one iteration in a
- * thread; the others run in order. That is a legal order if all dependences stay within threads. There is one exception: an
- * element that another thread writes later may be read from a copy that is made before the operation. */
+ * The element that a statement writes determines its thread. A loop whose counter follows from the element has one
+ * iteration in a thread; the others run in order. That is a legal order if all dependences stay within threads.
+ * There is one exception: an element that another thread writes later may be read from a copy that is made before
+ * the operation. */
 #include <stdio.h>
 #include <string.h>
 
@@ -120,9 +121,9 @@ isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set)
 
 /* ---- which element is whose --------------------------------------------------------------------------------------- */
 
-/* Let a loop follow from the element together with the counter of the loop inside of it, which has a factor in the subscript: of
- * z[i + 2*j], i = x - 2*j. Then a thread runs loop j around loop i, in the direction in which i goes as written; so its iterations keep
- * their order.
+/* Derive the counter of a loop from the element and from the counter of the loop inside it, whose factor in the
+ * subscript is not 1 or -1: for z[i + 2*j], i = x - 2*j. A thread then runs loop j around loop i, in the direction in
+ * which the values of i come in the order as written; so its iterations keep their order.
  * @return false: this is not possible. */
 static bool turn(const dcli_loops_tree *tree, const dcli_loops_statement *statement, int r, int inner,
                  const bool taken[], dcli_loops_run run_out[])
@@ -145,7 +146,8 @@ static bool turn(const dcli_loops_tree *tree, const dcli_loops_statement *statem
     return true;
 }
 
-/* Determine how threads run the loops around one statement that writes an array. @return false: a subscript has a factor. */
+/* Determine how threads run the loops around one statement that writes an array. @return false: a counter has a
+ * factor other than 1 and -1 in a subscript, and its loop cannot be turned. */
 static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts *hosts, dcli_loops_run run_out[])
 {
     const dcli_loops_statement *statement = &tree->statement[s];
@@ -183,7 +185,7 @@ static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts
     return true;
 }
 
-/* Whether two statements want one loop to run in the same way: also with the same counters in `rest`. */
+/* Whether two statements require the same way of running one loop, with the same loops' counters in `rest`. */
 static bool same_run(const dcli_loops_tree *tree, const dcli_loops_run *a, const dcli_loops_run *b)
 {
     for (int d = 0; d < DCLI_LOOPS_DEPTH && a->way == DCLI_LOOPS_FIXED && b->way == DCLI_LOOPS_FIXED; d++)
@@ -261,8 +263,8 @@ static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_l
 
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
-/* Begin the text of a map from the iterations of s to threads: `[p0] -> { S0[c0,c1] -> [x0,x1] : 0 = 0`, with what fixed loops
- * require. */
+/* Begin the text of a map from the iterations of s to threads: `[p0] -> { S0[c0,c1] -> [x0,x1] : 0 = 0`, with what
+ * fixed loops require. */
 static void put_threads(dcli_text *out, dcli_loops_sets *sets, const dcli_loops_operation *operation, int s)
 {
     const dcli_loops_statement *statement = &sets->tree->statement[s];
@@ -341,8 +343,8 @@ isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation 
 
 /* ---- conditions --------------------------------------------------------------------------------------------------- */
 
-/* Cut a map between iterations of s and t to one iteration of the hosts, and take it to the threads that run them: a set of
- * pairs [x -> y]. The map is taken. */
+/* Restrict a map between iterations of s and t to one iteration of the hosts, and convert it to a map between the
+ * threads that run them. @param map  taken. */
 static isl_map *between_threads(dcli_loops_sets *sets, const dcli_loops_operation *operation, isl_map *map, int s,
                                 int t)
 {
@@ -354,8 +356,8 @@ static isl_map *between_threads(dcli_loops_sets *sets, const dcli_loops_operatio
 /* Remove the pairs of equal threads from a map between threads. */
 static isl_map *of_others(isl_map *map) { return isl_map_subtract(map, isl_map_identity(isl_map_get_space(map))); }
 
-/* Whether no dependence leads from one thread to another in one iteration of the hosts, but for reads of elements that are
- * written later: these will be of a copy. */
+/* Whether no dependence leads from one thread to another in one iteration of the hosts. Exempt are reads of elements
+ * that are written later: they are marked to read a copy. */
 static bool stay_in_threads(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
 {
     for (int64_t n = 0; n < sets->dependence_count; n++) {
@@ -469,8 +471,8 @@ static bool is_apart(dcli_loops_sets *sets, const dcli_loops_operation *operatio
     return dcli_loops_no_set(sets, isl_set_intersect(dcli_loops_box(sets, set), isl_set_copy(operation->box)));
 }
 
-/* Find out how threads read the arrays that the operation writes: their own elements, elements outside of the box of all that is
- * written, or those of a copy. */
+/* Determine how threads read the arrays that the operation writes: their own elements, elements outside the box of
+ * all that is written, or elements of a copy. */
 static void find_reads(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     for (int s = 0; s < sets->tree->statement_count; s++) {
@@ -486,7 +488,7 @@ static void find_reads(dcli_loops_sets *sets, dcli_loops_operation *operation)
     }
 }
 
-/* Make the body that copies. */
+/* Make the body of the operation that copies. */
 static void name_copy(dcli_loops_copy *copy)
 {
     char indices[2 * DCL_MAX_RANK + 1] = "";
@@ -539,7 +541,8 @@ static void find_ranges(dcli_loops_sets *sets, dcli_loops_operation *operation)
         dcli_loops_bounds(sets, operation->box, r, &operation->low[r], &operation->high[r]);
 }
 
-/* Whether the threads of an operation take the place of a loop. If that loop has one iteration only, there is one thread. */
+/* Whether the threads of an operation take the place of a loop. If that loop has one iteration only, there is one
+ * thread. */
 static bool is_parallel(const dcli_loops_sets *sets, const dcli_loops_operation *operation)
 {
     for (int l = 0; l < sets->tree->loop_count; l++)

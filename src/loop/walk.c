@@ -1,4 +1,5 @@
-/* loop/walk.c - go through the operations of a plan: the loops that the program runs, and the numbers of each operation. */
+/* loop/walk.c - go through the operations of a plan: the loops that the program runs, and the numbers of each
+ * operation. */
 #include <string.h>
 
 #include "base/error.h"
@@ -19,7 +20,7 @@ static bool evaluate(const struct walk *walk, const dcli_loops_hosts *hosts, isl
     return dcli_loops_evaluate(walk->plan, bound, hosts->count, walk->counter, value_out);
 }
 
-/* Find a box. @return false: it is empty. */
+/* Evaluate the bounds of a box for the current counters of the program's loops. @return false: it is empty. */
 static bool find_box(const struct walk *walk, const dcli_loops_hosts *hosts, int rank, isl_pw_aff *const low[],
                      isl_pw_aff *const high[], dcl_box *box_out)
 {
@@ -38,7 +39,7 @@ static bool find_box(const struct walk *walk, const dcli_loops_hosts *hosts, int
     return true;
 }
 
-/* Find the numbers of an operation. @return false: it has no threads for these counters. */
+/* Set the box and the integer arguments of an operation for the current counters. @return false: it has no threads. */
 static bool find_numbers(struct walk *walk, const dcli_loops_operation *operation)
 {
     const dcli_loops_hosts *hosts = &operation->hosts;
@@ -98,7 +99,7 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
     int64_t pace = dcli_loops_counts_in_steps(loop) ? loop->step > 0 ? loop->step : -loop->step : 1, span = high - low;
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n <= span && status == DCL_OK;
-         n += pace) { /* iterations that the loop does not have are empty */
+         n += pace) { /* if it cannot count in its steps, values between them run nothing */
         walk->counter[step->hosts.count] = loop->step > 0 ? low + n : high - n;
         status = walk_steps(walk, step->first);
     }
