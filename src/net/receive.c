@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -104,9 +105,14 @@ static bool is_over(const dcli_endpoint *endpoint, int64_t until_ns)
            dcli_monotonic_ns() >= until_ns;
 }
 
-/* Poll. Meanwhile other threads of this priority may run: one of them may be the one that sends what is awaited. */
+/* Poll. After a while, threads of the usual priority may run, too: one of them may be about to send something. Not before, because
+ * then what a peer sends at once would be seen later. */
 static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
+    enum { ALONE_NS = 20000 };
+    int64_t alone_ns = dcli_min(until_ns, dcli_monotonic_ns() + ALONE_NS);
+    while (!is_over(endpoint, alone_ns))
+        dcli_endpoint_pause(endpoint);
     if (is_over(endpoint, until_ns))
         return;
     dcli_slice_lower();
