@@ -14,7 +14,7 @@
 #include "cli/report.h"
 #include "loop/describe.h"
 
-enum { ASSUMED = 64 /* of sizes that are not known */, MOST_SET = 64 };
+enum { ASSUMED = 64 /* of sizes that are not known */, MOST_SET = 64, MOST_LISTED = 32 /* names in an error */ };
 
 typedef struct request {
     const char *path, *out, *scheme;
@@ -28,21 +28,36 @@ typedef struct work {
     const request *request;
     cli_source source;
     int count, capacity;
-    cli_region *region; /* for -o */
-    char assumed[512];  /* of the current region: "n = 64, m = 64" */
+    cli_region *region;  /* for -o */
+    char assumed[512];   /* of the current region: "n = 64, m = 64" */
+    bool used[MOST_SET]; /* by --set: a region has this name */
+    int name_count;
+    const cli_token *name[MOST_LISTED]; /* those that --set can choose, each once */
 } work;
 
 /* ---- the values of names ------------------------------------------------------------------------------------------- */
+
+static void list_name(work *work, const cli_token *name)
+{
+    for (int n = 0; n < work->name_count; n++)
+        if (work->name[n]->length == name->length &&
+            memcmp(work->name[n]->start, name->start, (size_t)name->length) == 0)
+            return;
+    if (work->name_count < MOST_LISTED)
+        work->name[work->name_count++] = name;
+}
 
 /* The value of a name by --set; else one is assumed. */
 static bool value_of(void *user, const cli_token *name, cli_number *out)
 {
     work *work = user;
     *out = (cli_number){.integer = ASSUMED};
+    list_name(work, name);
     for (int s = 0; s < work->request->set_count; s++) {
         const char *set = work->request->set[s], *equals = strchr(set, '=');
         if (equals - set == name->length && memcmp(set, name->start, (size_t)name->length) == 0) {
             out->integer = strtoll(equals + 1, NULL, 10);
+            work->used[s] = true;
             return true;
         }
     }
@@ -229,6 +244,24 @@ static int write_out(const work *work)
     return status;
 }
 
+/* Check that each --set has chosen something. */
+static int check_set(const work *work)
+{
+    char names[MOST_LISTED * 50] = "";
+    for (int n = 0; n < work->name_count; n++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.*s", n > 0 ? ", " : "",
+                 work->name[n]->length, work->name[n]->start);
+    for (int s = 0; s < work->request->set_count; s++)
+        if (!work->used[s] && work->name_count > 0)
+            return cli_fail(
+                "--set is '%s', but the regions of %s have no such size or value to choose; expected one of: %s",
+                work->request->set[s], work->request->path, names);
+        else if (!work->used[s])
+            return cli_fail("--set is '%s', but all sizes and values of the regions of %s are known; expected no --set",
+                            work->request->set[s], work->request->path);
+    return CLI_OK;
+}
+
 static int run(const request *request, const char *text)
 {
     work work = {.request = request};
@@ -240,7 +273,7 @@ static int run(const request *request, const char *text)
                      request->path);
     else if (work.source.errors > 0)
         status = CLI_FAILURE;
-    else if (request->out != NULL)
+    else if ((status = check_set(&work)) == CLI_OK && request->out != NULL)
         status = write_out(&work);
     for (int r = 0; r < work.count; r++)
         free(work.region[r].clause);

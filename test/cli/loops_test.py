@@ -145,6 +145,19 @@ class Wrong(unittest.TestCase):
                 done = run(DCL, "loops", *arguments)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(words, done.stderr)
+        with tempfile.TemporaryDirectory() as folder:
+            known = "#define N 9\nvoid f(double *y) {\n#pragma dcl loops out(double y[N])\nfor (int i = 0; i < N; i++) y[i] = i;\n#pragma dcl end\n}\n"
+            pathlib.Path(folder, "a.c").write_text(inside(BEGIN + "for (int i = 0; i < n; i++) y[i] = 1;\n#pragma dcl end\n"))
+            pathlib.Path(folder, "b.c").write_text(known)
+            for arguments, words in [(["a.c", "--report", "--set", "N=9"], "--set is 'N=9', but the regions of a.c have no such size"),
+                                     (["a.c", "-o", "c.c", "--set", "n=9", "--set", "i=2"], "expected one of: n"),
+                                     (["b.c", "--report", "--set", "N=9"], "all sizes and values of the regions of b.c are known")]:
+                with self.subTest(arguments):
+                    done = run(DCL, "loops", *arguments, folder=folder)
+                    self.assertEqual(done.returncode, 1)
+                    self.assertIn(words, done.stderr)
+            self.assertFalse(pathlib.Path(folder, "c.c").exists())
+            self.assertEqual(run(DCL, "loops", "a.c", "--report", "--set", "n=9", folder=folder).returncode, 0)
         done = run(DCL, "loops", "/none/a.c", "--report")
         self.assertEqual(done.returncode, 1)
         self.assertIn("/none/a.c cannot be read", done.stderr)
@@ -297,7 +310,7 @@ class Written(unittest.TestCase):
         plain = run(os.path.join(REGIONS, "regions_plain"), "streamed")
         done = run(os.path.join(REGIONS, "regions"), "streamed", env=small)
         self.assertEqual((done.returncode, done.stdout), (0, plain.stdout))
-        self.assertIn("these loops run as written: dcl_loops: the nest needs a copy of next", done.stderr)
+        self.assertIn("error: the nest needs a copy of next", done.stderr)
         done = run(os.path.join(REGIONS, "regions"), "lost", env=small)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("the results are lost, so the program ends: dcl_loops: the memory of the outputs", done.stderr)
