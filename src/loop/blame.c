@@ -1,4 +1,5 @@
-/* loop/blame.c - say what stands in the way of running statements in parallel, with two iterations that collide. */
+/* loop/blame.c - explains why statements cannot run in parallel, by an example of two iterations that depend on each
+ * other. */
 #include "loop/inside.h"
 
 /* ---- what stands in the way ---------------------------------------------------------------------------------------- */
@@ -40,7 +41,7 @@ static void put_pair(dcli_loops_complaints *complaints, const dcli_loops_tree *t
     dcli_text_free(&sink);
 }
 
-/* Note a sum of counters that orders the iterations, if there is one. */
+/* Add a note that names a sum of counters which orders the iterations, if there is one. */
 static void note_skew(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints)
 {
     static const dcli_loops_hosts none = {0};
@@ -55,7 +56,8 @@ static void note_skew(dcli_loops_sets *sets, const dcli_loops_failure *failure, 
     dcli_text_free(&sum);
 }
 
-/* Complain of a dependence between threads, with a pair of iterations in the first iteration of the hosts that has one. */
+/* Report a dependence between threads, by an example of two iterations: in the first iteration of the hosts that has
+ * such a pair. */
 static void complain_cross(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints)
 {
     const dcli_loops_dependence *d = &sets->dependence[failure->why.number];
@@ -65,7 +67,7 @@ static void complain_cross(dcli_loops_sets *sets, const dcli_loops_failure *fail
     int64_t from[DCLI_LOOPS_DEPTH], to[DCLI_LOOPS_DEPTH];
     isl_map *map = dcli_loops_both_at(sets, isl_map_copy(d->map), d->source, d->sink, &failure->hosts);
     map = isl_map_project_out(map, isl_dim_param, 0, (unsigned)failure->hosts.count);
-    if (loop >= 0) { /* of different iterations of the loop, if there are */
+    if (loop >= 0) { /* if possible, of two different iterations of this loop */
         int a = dcli_loops_depth_in(tree, d->source, loop), b = dcli_loops_depth_in(tree, d->sink, loop);
         isl_map *equal = isl_map_equate(isl_map_universe(isl_map_get_space(map)), isl_dim_in, a, isl_dim_out, b);
         isl_map *other = isl_map_subtract(isl_map_copy(map), equal);

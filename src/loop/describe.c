@@ -31,8 +31,9 @@ static bool begins_operation(const dcli_loops_plan *plan, int statement)
     return false;
 }
 
-/* Print a nest as a scheme, of the tree that its text has, and read it again. @param tree  of the same text as the plan's, which may
- * have more statements. */
+/* Print a nest as a scheme.
+ * @param tree  of the nest's text as written. The plan's tree may have more statements or loops (loop/split.c); then
+ *              the scheme does not say how loops run. */
 static dcl_status put_scheme(const dcli_loops_plan *plan, const dcli_loops_tree *tree, int language, dcli_text *out)
 {
     dcli_scheme_way way[DCLI_LOOPS_MOST] = {DCLI_SCHEME_ANY};

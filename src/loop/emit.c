@@ -345,8 +345,8 @@ static void put_limits(struct writer *writer, int free_loop, int number)
         writer->limited |= (dcli_loops_mask)1 << number;
 }
 
-/* Put the conditions on a counter that are needed. In a free loop they go on with the next iteration, or leave the
- * loop behind its last one; otherwise they open blocks. @return the blocks. */
+/* Emit those conditions on a loop's counter that iterations may violate. In a free loop, they skip an iteration, or
+ * leave the loop after its last one; otherwise they open blocks. @return number of open blocks. */
 static int put_bounds(struct writer *writer, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
@@ -460,7 +460,8 @@ static bool holds_statement(const struct writer *writer, const dcli_loops_node *
     return false;
 }
 
-/* The loop that contains all statements that are put of these nodes; NULL: there is none. */
+/* The only one of these nodes that contains statements of the operation, if it is a loop; NULL: there are several,
+ * or it is none. */
 static const dcli_loops_node *only_loop(const struct writer *writer, const dcli_loops_node *node)
 {
     const dcli_loops_node *found = NULL;

@@ -238,7 +238,7 @@ static list_end read_declaration(dcli_loops_parser *parser, list_end end)
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */
 
-/* Read a bound, or the arguments of a `min` or `max` as several. */
+/* Convert an expression to bounds: one, or, if it is a call of `joins` (min or max), one for each argument. */
 static bool read_bounds(dcli_loops_parser *parser, const dcli_loops_expr *expr, const char *joins, int *count,
                         dcli_loops_linear bounds[])
 {
@@ -489,7 +489,7 @@ static list_end read_block(dcli_loops_parser *parser, list_end end)
     return end;
 }
 
-/* Refuse a statement that a nest does not have. @return false: it is none of these. */
+/* Refuse statements that nests cannot contain, by their first word. @return false: it is none of these. */
 static bool refuse_word(dcli_loops_parser *parser)
 {
     static const struct {

@@ -37,8 +37,8 @@ struct planner {
     dcli_loops_sets *sets;
     const dcli_loops_tree *tree;
     dcli_loops_failure failure;
-    bool strict; /* parts in order are not taken */
-    bool flat;   /* the program runs no further loops */
+    bool strict; /* refuse plans with a part in which nothing runs in parallel */
+    bool flat;   /* refuse plans in which the program runs further loops */
 };
 
 /* Statements that are planned together: those that depend on each other, by a mask for each. */
@@ -522,7 +522,8 @@ static void find_extremes(isl_set *range, int64_t *low_out, int64_t *high_out)
     isl_val_free(high);
 }
 
-/* Iterations of the loops around a step and of its own, as boxes; at most MOST_IN_ORDER + 1. */
+/* The number of iterations of a step's loop, those of the loops around it included, as if the loops were a box; at
+ * most MOST_IN_ORDER + 1. */
 static int64_t count_iterations(dcli_loops_sets *sets, const dcli_loops_step *step)
 {
     int64_t count = 1;
@@ -578,8 +579,8 @@ static dcl_status plan_all(dcli_loops_plan *plan, dcli_loops_complaints *complai
 
 /* How the variables of a nest are changed before it is planned. */
 struct change {
-    bool split;        /* each statement that writes an array has its own */
-    uint32_t expanded; /* these are arrays */
+    bool split;        /* each statement that writes an array has variables of its own (loop/split.c) */
+    uint32_t expanded; /* bit v: variable v becomes an array */
     dcl_grid grid[DCLI_LOOPS_SCALARS];
 };
 

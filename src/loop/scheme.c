@@ -266,7 +266,8 @@ typedef struct values {
     } value[MOST_VALUES];
 } values;
 
-/* Match a part of a line with a sentence. @param at  moved behind what was matched. @return false: it is another one. */
+/* Match the beginning of a line with a sentence. @param at  advanced past what was matched. @return false: it does
+ * not match. */
 static bool match(const char **at, const char *sentence, values *values)
 {
     const char *c = *at;

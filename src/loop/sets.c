@@ -1,4 +1,4 @@
-/* loop/sets.c - the sets of a nest. */
+/* loop/sets.c - computes the sets of a nest: its iterations, what they access, and which depend on each other. */
 #include "loop/sets.h"
 
 #include <dlfcn.h>
@@ -161,8 +161,8 @@ static void make_domain(dcli_loops_sets *sets, int s)
     sets->domain[s] = dcli_loops_read_set(sets, &text);
 }
 
-/* The time of an iteration: at each depth the place of its loop, or of the statement, in the text, then the loop's counter, with
- * another sign if the loop counts down. */
+/* The time of an iteration: at each depth the place of its loop, or of the statement, in the text, then the loop's
+ * counter, with another sign if the loop counts down. */
 static void make_order(dcli_loops_sets *sets, int s)
 {
     const dcli_loops_statement *statement = &sets->tree->statement[s];
@@ -338,7 +338,7 @@ static void check_assigned(dcli_loops_sets *sets, bool is_array, int symbol, isl
         }
 }
 
-/* Make room for one more object. A set that would be lost makes all of them useless. */
+/* Make room for one more object. If that fails, all sets are unusable, because one would be missing. */
 static bool has_room(dcli_loops_sets *sets, void *items, int64_t count, int64_t *capacity, size_t bytes)
 {
     bool has = dcli_grow(items, count, capacity, bytes) == 0;
@@ -386,8 +386,8 @@ void dcli_loops_put_pairs(dcli_text *out, const dcli_loops_sets *sets, int s, in
     dcli_text_put(out, "] : 0 = 1");
 }
 
-/* Pairs of iterations of s and t, those of s before those of t: the first counter of their common loops that differs decides, and
- * if there is none, the text. */
+/* Pairs of iterations of s and t, those of s before those of t: the first counter of their common loops that differs
+ * decides, and if there is none, the text. */
 static isl_map *before(dcli_loops_sets *sets, int s, int t)
 {
     const dcli_loops_statement *first = &sets->tree->statement[s], *second = &sets->tree->statement[t];

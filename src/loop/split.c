@@ -1,9 +1,9 @@
 /* loop/split.c - change how statements share variables.
  *
- * Every operation computes the variables that it uses itself. So statements that use one variable must be one operation, unless each
- * has its own: assignments to variables are repeated, under other names, for the second of these statements and all later ones. A
- * variable that carries values from one operation to another becomes an array, with an element for each iteration of the loops around
- * its declaration. */
+ * Every operation computes the variables that it uses itself. So statements that use one variable must be one
+ * operation, unless each has its own: assignments to variables are repeated, under other names, for the second of
+ * these statements and all later ones. A variable that carries values from one operation to another becomes an
+ * array, with an element for each iteration of the loops around its declaration. */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +94,8 @@ static int number_nodes(dcli_loops_node *node, int order)
     return order;
 }
 
-/* Give statement s its own ones of some variables. @return false: no memory, or too many statements or variables. */
+/* Give statement s copies of some variables for itself. @return false: no memory, or too many statements or
+ * variables. */
 static bool own_variables(dcli_loops_tree *tree, int count, int s, variables used)
 {
     int other[DCLI_LOOPS_SCALARS], scalars = tree->scalar_count;

@@ -1,9 +1,9 @@
-/* loop/verify.c - test that a plan keeps all dependences, whatever led to it.
+/* loop/verify.c - tests that a plan keeps all dependences, independently of how it was found.
  *
- * Each iteration gets a time: places of steps and counters of the loops that the program runs. A plan is right if no
- * iteration runs before one on which it depends, if iterations of the same time that depend on each other run in the
- * same thread, and if every iteration runs in a thread. In a thread, iterations run in the program's order, unless a
- * loop is turned: that is tested, too. */
+ * Each iteration gets a time: the places of its steps, and the counters of the loops that the program runs. A plan
+ * is right if no iteration runs before one on which it depends, if iterations of the same time that depend on each
+ * other run in the same thread, and if every iteration runs in a thread. In a thread, iterations run in the
+ * program's order, unless a loop is turned: that is tested, too. */
 #include <string.h>
 
 #include "loop/inside.h"
