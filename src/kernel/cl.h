@@ -12,6 +12,7 @@ extern const char dcli_cl_sum[];       /* emitted once, for all kinds of devices
 extern const char dcli_cl_sum_merge[]; /* after dcli_cl_sum, once */
 extern const char dcli_cl_sum_cpu
     []; /* after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of the same size */
+extern const char dcli_cl_sum_vector[];  /* as dcli_cl_sum_cpu, after it */
 extern const char dcli_cl_sum_gpu[];     /* after dcli_cl_sum; for float and double */
 extern const char dcli_cl_element[];     /* see there */
 extern const char dcli_cl_group[];       /* emitted once per result, not per type */

@@ -23,7 +23,9 @@
 #include "kernel/keyed.h"
 #include "kernel/names.h"
 #include "kernel/place.h"
+#include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
+#include "kernel/source_vector.h"
 #include "kernel/sum.h"
 
 enum {
@@ -163,6 +165,8 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
         if (summed) {
             dcli_text_put(out, "#define dcl_I u%s\n", integer_of(type));
             dcli_emit_of_type(out, form == DCLI_FORM_GPU ? dcli_cl_sum_gpu : dcli_cl_sum_cpu, type);
+            if (form == DCLI_FORM_CPU && dcli_is_bundled(body) && dcli_runs_in_vectors(body))
+                dcli_emit_of_type(out, dcli_cl_sum_vector, type);
             if (body->along)
                 dcli_emit_of_type(out, dcli_cl_sum_round, type);
             dcli_text_put(out, "#undef dcl_I\n");
@@ -222,6 +226,8 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body, bool folds)
     for (int r = 0; r < body->result_count && body->along; r++)
         if (dcli_fold_is_summed(body, r)) /* the top of the element before: probably that of the next one, too */
             dcli_text_put(out, "    long dcl_guess%d = 0;\n", r);
+    if (body->along && dcli_fold_runs(body)) /* neighbouring elements are probably as unlike, too */
+        dcli_text_put(out, "    int dcl_pause = 0, dcl_wide = 0;\n");
     dcli_emit_keyed_begin(out, body, folds);
     if (!dcli_body_is_reduced(body) || body->keyed)
         return;
@@ -628,7 +634,7 @@ void dcli_emit_along_begin(dcli_text *out, const dcli_body *body)
     for (int r = 0; r < body->result_count; r++)
         added |= dcli_fold_is_summed(body, r) && dcli_fold_is_added_to(body, r);
     if (dcli_fold_runs(body))
-        dcli_text_put(out, "    int dcl_fill = %d, dcl_pause = 0, dcl_wide = 0;\n", added);
+        dcli_text_put(out, "    int dcl_fill = %d;\n", added);
     if (dcli_inside_is_chain(body))
         dcli_text_put(out,
                       dcli_fold_is_added_to(body, 0) ? "    %s dcl_f0 = dcl_a%d;\n"
@@ -676,7 +682,7 @@ void dcli_emit_along_keep(dcli_text *out, const dcli_body *body)
 void dcli_emit_along_continue(dcli_text *out, const dcli_body *body)
 {
     if (dcli_fold_runs(body))
-        dcli_text_put(out, "    int dcl_fill = 0, dcl_pause = 0, dcl_wide = 0;\n");
+        dcli_text_put(out, "    int dcl_fill = 0;\n");
     for (int r = 0; r < body->result_count; r++) {
         bool summed = dcli_fold_is_summed(body, r);
         dcli_text_put(out, "    %s dcl_f%d = dcl_kept%d[dcl_q];\n", summed ? "struct dcl_sum" : variable_type(body, r),

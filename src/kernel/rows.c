@@ -7,6 +7,7 @@
 #include "kernel/inner.h"
 #include "kernel/keyed.h"
 #include "kernel/lanes.h"
+#include "kernel/source_bundle.h"
 #include "kernel/tile_kernel.h"
 
 /* ---- the layout of a row -------------------------------------------------------------------------------------------- */
@@ -278,6 +279,21 @@ static void widen_for_lanes(const dcli_body *body, int64_t elements, int units, 
     shape[last] = dcli_min(count[last], dcli_max(shape[last], least));
 }
 
+/* Lengthen rows to whole bundles, whose elements are added together (kernel/source_bundle.h), if several rows per unit are left. */
+static void widen_for_bundles(const dcli_body *body, int units, const int64_t count[], int64_t shape[])
+{
+    enum { LEAST_PER_UNIT = 4 };
+    int last = body->space_rank - 1;
+    if (!dcli_is_bundled(body))
+        return;
+    int height = dcli_bundle_height(body);
+    int64_t whole = dcli_ceil_div(shape[last], height) * height, rows = dcli_ceil_div(count[last], whole);
+    for (int m = 0; m < last; m++)
+        rows *= dcli_ceil_div(count[m], shape[m]);
+    if (rows >= LEAST_PER_UNIT * units)
+        shape[last] = dcli_min(count[last], whole);
+}
+
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
                          int64_t shape_out[])
 {
@@ -297,5 +313,6 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
     else
         cut_rows(body->space_rank, wanted, shape_out);
     widen_for_lanes(body, elements, units, count, shape_out);
+    widen_for_bundles(body, units, count, shape_out);
     return by_cost && element_ns >= COSTLY_NS;
 }

@@ -12,11 +12,22 @@
 #include "kernel/cl.h"
 #include "kernel/fold.h"
 #include "kernel/inside.h"
+#include "kernel/source_vector.h"
 
-enum { RUN_BYTES = 32 /* of the types of runs that are added at once */ };
+/* How the sums of a strip are added. */
+enum way {
+    RUNS,   /* as runs (kernel/sum_cpu.cl), by loops that the compiler vectorizes */
+    NARROW, /* as struct dcl_narrow (kernel/sum_vector.cl) */
+    VECTORS /* as struct dcl_vectors */
+};
 
-/* Elements of each output in a bundle. Eight floats take 10 % less time than four, eight doubles 10 % more. */
-static int height_of(const dcli_body *body)
+enum {
+    RUN_BYTES = 32, /* of the types of runs that are added at once */
+    FIRST = 1024    /* summands of the first element, from which tops are guessed */
+};
+
+/* Eight floats take 10 % less time than four, eight doubles 10 % more. */
+int dcli_bundle_height(const dcli_body *body)
 {
     int bytes = 0;
     for (int r = 0; r < body->result_count; r++)
@@ -31,7 +42,7 @@ static const char *type_of(const dcli_body *body, int r)
 
 bool dcli_is_bundled(const dcli_body *body)
 {
-    if (!body->along || body->slanted || body->inner_rank != 1 || height_of(body) < 2)
+    if (!body->along || body->slanted || body->inner_rank != 1 || dcli_bundle_height(body) < 2)
         return false;
     for (int r = 0; r < body->result_count; r++)
         if (!dcli_fold_is_summed(body, r))
@@ -72,31 +83,51 @@ static void emit_common_tops(const dcli_nest *nest, const char *height)
 
 /* Emit the code that adds the runs to the sums of their elements. An element whose sum was empty has the assumed top if
  * a slice of the top bin is not 0. If these cancel, the element is computed by blocks. */
-static void emit_runs_end(const dcli_nest *nest, const char *height)
+static void emit_runs_end(const dcli_nest *nest, const char *height, enum way way)
 {
     const dcli_body *body = nest->body;
     dcli_text *out = nest->out;
     dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED, dcl_judged = DCL_RUN_ADDED;\n    bool dcl_zero = true;\n");
-    for (int r = 0; r < body->result_count; r++)
+    for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out,
                       "    dcl_zero &= dcl_most%d == 0;\n    if (dcl_most%d != 0)\n"
-                      "        dcl_judged = dcl_run_judge_%s(dcl_top%d, dcl_most%d, dcl_least%d);\n"
-                      "    dcl_outcome = dcl_max(dcl_outcome, dcl_judged);\n",
-                      r, r, type_of(body, r), r, r, r);
+                      "        dcl_judged = dcl_%s_judge_%s(dcl_top%d, dcl_most%d",
+                      r, r, way == VECTORS ? "vectors" : "run", type_of(body, r), r, r);
+        if (way != VECTORS)
+            dcli_text_put(out, ", dcl_least%d", r);
+        dcli_text_put(out, ");\n    dcl_outcome = dcl_max(dcl_outcome, dcl_judged);\n");
+    }
+    if (way == NARROW)
+        dcli_text_put(out, "    dcl_general = dcl_outcome == DCL_RUN_WIDE;\n");
+    if (way != VECTORS)
+        dcli_text_put(out,
+                      "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
+                      "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n",
+                      DCLI_FOLD_LONGEST_PAUSE);
     dcli_text_put(out,
-                  "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n"
                   "    if (dcl_outcome == DCL_RUN_ADDED)\n        dcl_redo = 0;\n"
                   "    for (int dcl_q = 0; dcl_q < %s && !dcl_zero && dcl_outcome == DCL_RUN_ADDED; dcl_q++) {\n",
-                  DCLI_FOLD_LONGEST_PAUSE, height);
-    for (int r = 0; r < body->result_count; r++)
+                  height);
+    for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out,
                       "    const struct dcl_sum dcl_was%d = dcl_kept%d[dcl_q];\n"
-                      "    dcl_kept%d[dcl_q].dcl_top = dcl_top%d;\n    if (dcl_most%d != 0)\n"
-                      "        dcl_run_put_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_m);\n"
+                      "    dcl_kept%d[dcl_q].dcl_top = dcl_top%d;\n    if (dcl_most%d != 0)\n",
+                      r, r, r, r, r);
+        if (way == RUNS)
+            dcli_text_put(out, "        dcl_run_put_%s(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_m);\n",
+                          type_of(body, r), r, r);
+        else if (way == NARROW)
+            dcli_text_put(
+                out, "        dcl_narrow_put(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_by%d, dcl_least%d, dcl_count);\n",
+                r, r, r, r);
+        else
+            dcli_text_put(out, "        dcl_vectors_put(&dcl_kept%d[dcl_q], &dcl_w%d[dcl_q], dcl_by%d, dcl_count);\n",
+                          r, r, r);
+        dcli_text_put(out,
                       "    const bool dcl_unsure%d = dcl_was%d.dcl_top == 0 &&\n"
                       "        (dcl_kept%d[dcl_q].dcl_high[0] | dcl_kept%d[dcl_q].dcl_low[0]) == 0;\n",
-                      r, r, r, r, r, type_of(body, r), r, r, r, r, r, r);
+                      r, r, r, r);
+    }
     dcli_text_put(out, "    if (");
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(out, "%sdcl_unsure%d", r > 0 ? " || " : "", r);
@@ -106,16 +137,13 @@ static void emit_runs_end(const dcli_nest *nest, const char *height)
     dcli_text_put(out, "    }\n    }\n");
 }
 
-/* Emit the runs of a strip, dcl_m elements from dcl_v on. Bit q of dcl_redo: element q was not added. The runs share their constants and
- * the bounds of their magnitudes, so that the sums of all elements fit into the registers. */
-static void emit_runs(const dcli_nest *nest, const char *height)
+/* Emit the loop over a strip whose runs share their constants and the bounds of their magnitudes, so that the sums of all elements fit
+ * into the registers. */
+static void emit_run_strip(const dcli_nest *nest, const char *height)
 {
     const dcli_body *body = nest->body;
     dcli_text *out = nest->out;
     int v = nest->innermost;
-    dcli_text_put(out, "    {\n");
-    emit_common_tops(nest, height);
-    dcli_text_put(out, "    if (dcl_alike) {\n");
     for (int r = 0; r < body->result_count; r++) {
         const char *integer = strcmp(type_of(body, r), "float") == 0 ? "uint" : "ulong";
         dcli_text_put(
@@ -152,8 +180,20 @@ static void emit_runs(const dcli_nest *nest, const char *height)
                       "    dcl_w%d[dcl_q].dcl_least = dcl_least%d;\n",
                       r, r, r, r, r, r);
     dcli_text_put(out, "    }\n");
-    emit_runs_end(nest, height);
-    dcli_text_put(out, "    }\n    }\n");
+}
+
+/* Emit the sums of a strip, dcl_m elements from dcl_v on. Bit q of dcl_redo: element q was not added. */
+static void emit_runs(const dcli_nest *nest, const char *height, enum way way)
+{
+    dcli_text_put(nest->out, "    {\n");
+    emit_common_tops(nest, height);
+    dcli_text_put(nest->out, "    if (dcl_alike) {\n");
+    if (way == RUNS)
+        emit_run_strip(nest, height);
+    else
+        dcli_emit_vector_strip(nest, height, way == NARROW);
+    emit_runs_end(nest, height, way);
+    dcli_text_put(nest->out, "    }\n    }\n");
 }
 
 /* Emit the summation of a strip by blocks, for the elements of dcl_redo. */
@@ -188,13 +228,33 @@ static void emit_outputs(const dcli_nest *nest, void (*emit)(dcli_text *, const 
     dcli_text_put(nest->out, "    }\n");
 }
 
+/* Emit the ways in which the elements of a bundle may be added together. */
+static void emit_ways(const dcli_nest *nest, const char *height)
+{
+    const dcli_body *body = nest->body;
+    bool vectors = dcli_runs_in_vectors(body),
+         narrow = vectors && body->params[body->result[0].param].type == DCL_FLOAT;
+    dcli_text_put(nest->out, "    const bool dcl_together = dcl_known != 0 && 2 * dcl_h >= %s && dcl_m >= %d;\n",
+                  height, DCLI_FOLD_LEAST_RUN);
+    if (vectors)
+        dcli_text_put(nest->out, "    bool dcl_general = dcl_together;\n");
+    if (!vectors || narrow) {
+        dcli_text_put(nest->out,
+                      "    if (dcl_known != 0 && dcl_pause > 0)\n        dcl_pause--;\n    else if (dcl_together)\n");
+        emit_runs(nest, height, narrow ? NARROW : RUNS);
+    }
+    if (vectors) {
+        dcli_text_put(nest->out, "    if (dcl_general)\n");
+        emit_runs(nest, height, VECTORS);
+    }
+}
+
 void dcli_emit_bundles(dcli_nest *nest)
 {
     const dcli_body *body = nest->body;
-    int m = body->space_rank - 1, v = nest->innermost, height = height_of(body);
+    int m = body->space_rank - 1, v = nest->innermost, height = dcli_bundle_height(body);
     char elements[8];
     snprintf(elements, sizeof elements, "%d", height);
-    dcli_text_put(nest->out, "    int dcl_pause = 0, dcl_wide = 0;\n");
     for (int outer = 0; outer < m; outer++)
         dcli_emit_loop(nest, outer);
     dcli_text_put(nest->out,
@@ -210,19 +270,19 @@ void dcli_emit_bundles(dcli_nest *nest)
                   "    }\n    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
                   "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n"
                   "    for (int dcl_known = ",
-                  v, v, DCLI_FOLD_STRIP);
+                  v, v, dcli_runs_in_vectors(body) ? DCLI_VECTOR_STRIP : DCLI_FOLD_STRIP);
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(nest->out, "%sdcl_guess%d != 0", r > 0 ? " && " : "", r);
     dcli_text_put(nest->out, "; dcl_known < 2; dcl_known++) {\n    int dcl_redo = dcl_known != 0 ? -1 : 1;\n");
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(nest->out, "    const struct dcl_sum dcl_first%d = dcl_kept%d[0];\n", r, r);
-    dcli_text_put(nest->out,
-                  "    if (dcl_known == 0) {\n    } else if (dcl_pause > 0)\n        dcl_pause--;\n"
-                  "    else if (2 * dcl_h >= %d && dcl_m >= %d)\n",
-                  height, DCLI_FOLD_LEAST_RUN);
-    emit_runs(nest, elements);
+    dcli_text_put(
+        nest->out,
+        "    const long dcl_strip = dcl_m;\n    if (dcl_known == 0)\n        dcl_m = dcl_min(dcl_m, (long)%d);\n",
+        FIRST);
+    emit_ways(nest, elements);
     emit_blocks(nest);
-    dcli_text_put(nest->out, "    if (dcl_known != 0)\n        break;\n");
+    dcli_text_put(nest->out, "    dcl_m = dcl_strip;\n    if (dcl_known != 0)\n        break;\n");
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(nest->out, "    dcl_guess%d = dcl_kept%d[0].dcl_top;\n    dcl_kept%d[0] = dcl_first%d;\n", r, r,
                       r, r);

@@ -6,6 +6,8 @@
 
 /** Whether dcl_unit computes several elements of the outputs at once. */
 bool dcli_is_bundled(const dcli_body *body);
+/** How many elements of each output a bundle has. */
+int dcli_bundle_height(const dcli_body *body);
 /** Emit the loops over a row's box, after dcli_nest_row(). */
 void dcli_emit_bundles(dcli_nest *nest);
 

@@ -244,6 +244,8 @@ static void emit_blocks(dcli_nest *nest)
 static void emit_lines(dcli_nest *nest, const dcli_body *along)
 {
     const dcli_body *body = nest->body;
+    if (dcli_fold_runs(along))
+        dcli_text_put(nest->out, "    int dcl_pause = 0, dcl_wide = 0;\n");
     int kept = open_loops(nest, true);
     dcli_emit_along_begin(nest->out, along);
     int reduced = open_loops(nest, false);

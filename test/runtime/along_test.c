@@ -181,12 +181,12 @@ Test(along, same_bits_of_processes)
 #endif
 
 /* Rows that kernels sum side by side, some of them with magnitudes or sums unlike those of their neighbours. */
-enum { KINDS = 19, LONG = 2 * 2048 + 131 };
+enum { KINDS = 19, STRIP = 8192, LONG = STRIP + 131 };
 
 static float row_value(int kind, int k, uint32_t *state)
 {
     float value = next(state) / 512;
-    bool later = k >= 2048; /* kernels add 2048 values at once */
+    bool later = k >= STRIP; /* kernels add as many values at once */
     switch (kind) {
     case 1: /* no value but zeros */
         return k % 3 == 0 ? -0.0F : 0;
@@ -205,11 +205,11 @@ static float row_value(int kind, int k, uint32_t *state)
     case 12:
         return k == LONG - 1 ? INFINITY : value;
     case 13:
-        return k == 2048 ? -INFINITY : k == 5 ? INFINITY : value;
+        return k == STRIP ? -INFINITY : k == 5 ? INFINITY : value;
     case 14: /* magnitudes that are far apart */
         return ldexpf(value, k % 50 - 25);
     case 16: /* one number */
-        return k == 3000 ? 1.5F : 0;
+        return k == STRIP + 70 ? 1.5F : 0;
     case 17: /* denormal numbers */
         return ldexpf(value, -140);
     default:
@@ -300,40 +300,49 @@ Test(along, products)
 /* Rows whose magnitudes are alike, and rows whose are not. Of long rows, kernels add several at once; of short ones, each alone. */
 static void add_rows(int nodes, int length)
 {
-    enum { MANY = 48, LONGEST = 3200 };
-    static float rows[MANY * LONGEST], factors[LONGEST], found[MANY];
-    float right[MANY];
+    enum { MANY = 64, LONGEST = 8951 };
+    static float rows[MANY * LONGEST], factors[LONGEST], found[2][MANY];
+    const float low = 0.5F;
+    float right[2][MANY];
     uint32_t state = 17;
     for (int k = 0; k < length; k++)
         factors[k] = k % 7 == 3 ? -0.5F : 1;
     for (int i = 0; i < MANY; i++) {
-        dcli_sum sum = {0};
+        dcli_sum sum = {0}, other = {0};
         int scale = i < 8 ? 0 : i < 16 ? (i == 12) * -30 : i < 24 ? 25 * (i - 20) : i < 32 ? (i == 27) * 60 : 0;
         for (int k = 0; k < length; k++) {
             float *at = &rows[i * length + k];
             float value = (next(&state) > 0 ? 1 : -1) * (1 + (float)(state >> 20) * 0x1p-10F);
+            scale = i < 48 ? scale : i < 56 ? k % 41 - 30 : -2 - k % 3; /* far apart; below 1 */
             *at = i == 32 || (i > 40 && k % 5 == 0) ? 0 : ldexpf(value, scale);
             if (i == 33 && k == 200)
                 *at = INFINITY;
             dcli_sum_add(&sum, (double)(*at * factors[k]));
+            dcli_sum_add(&other, -(double)(2 * (*at - low)));
         }
-        right[i] = (float)dcli_sum_round(&sum, DCL_FLOAT);
+        right[0][i] = (float)dcli_sum_round(&sum, DCL_FLOAT);
+        right[1][i] = (float)dcli_sum_round(&other, DCL_FLOAT);
     }
     dcl_config config = test_config(nodes);
     dcl_cluster *cluster = test_open(&config);
     dcl_array *M = test_array(cluster, "block,*", dcl_grid_2d(DCL_FLOAT, MANY, length)),
               *v = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, length)),
-              *y = test_array(cluster, nodes == 3 ? "cyclic" : "block", dcl_grid_1d(DCL_FLOAT, MANY));
+              *y = test_array(cluster, nodes == 3 ? "cyclic" : "block", dcl_grid_1d(DCL_FLOAT, MANY)),
+              *z = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, MANY));
     TEST_OK(dcl_write(M, NULL, rows, NULL));
     TEST_OK(dcl_write(v, NULL, factors, NULL));
-    TEST_OK(dcl_reduce(cluster, "y(i) += A(i,k) * x(k);", DCL_OUT(y), DCL_IN_AS("A", M), DCL_IN_AS("x", v)));
-    TEST_OK(dcl_read(y, NULL, found, NULL));
-    for (int i = 0; i < MANY; i++)
-        cr_expect_eq(memcmp(&found[i], &right[i], sizeof right[i]), 0, "%d nodes, length %d: y(%d) is %g, expected %g",
-                     nodes, length, i, (double)found[i], (double)right[i]);
+    TEST_OK(dcl_reduce(cluster, "y(i) += A(i,k) * x(k); z(i) -= 2 * (A(i,k) - low);", DCL_OUT(y), DCL_OUT(z),
+                       DCL_IN_AS("A", M), DCL_IN_AS("x", v), DCL_VALUE(low)));
+    TEST_OK(dcl_read(y, NULL, found[0], NULL));
+    TEST_OK(dcl_read(z, NULL, found[1], NULL));
+    for (int i = 0; i < 2 * MANY; i++)
+        cr_expect_eq(memcmp(&found[i / MANY][i % MANY], &right[i / MANY][i % MANY], sizeof right[0][0]), 0,
+                     "%d nodes, length %d: %c(%d) is %g, expected %g", nodes, length, i < MANY ? 'y' : 'z', i % MANY,
+                     (double)found[i / MANY][i % MANY], (double)right[i / MANY][i % MANY]);
     dcl_release(M);
     dcl_release(v);
     dcl_release(y);
+    dcl_release(z);
     TEST_OK(dcl_close(cluster));
 }
 
@@ -342,6 +351,7 @@ Test(along, rows_of_all_magnitudes)
     for (int nodes = 1; nodes <= 3; nodes++) {
         add_rows(nodes, INNER);
         add_rows(nodes, 3200);
+        add_rows(nodes, 8951);
     }
 }
 
