@@ -176,7 +176,7 @@ enum {
     LOOP_WEIGHT = 64,      /* how many times as long as another an element is assumed to take in a body with loops */
     ROWS_PER_UNIT = 8,     /* table rows per compute unit, so that units that are slower get fewer */
     ACROSS_ELEMENTS = 256, /* transposed inputs: elements of a row along the axis in which they are contiguous */
-    LEAST_ACROSS = 256,    /* elements of a row of a keyed reduction along its innermost axis, which is kept */
+    LEAST_ACROSS = 256,    /* least elements of a row of a keyed reduction along its innermost axis, which is kept */
     ALONG_ELEMENTS = 1024, /* most elements of a row along the innermost axis, so that its pages fit the TLB */
     SMALL_NS = 60000,      /* a box that one unit computes in less is one row: other units take as long to wake */
     ROW_NS = 8000,         /* least time of a row that is cut by cost */
@@ -204,7 +204,8 @@ static void cut_rows(int rank, int64_t wanted, int64_t shape[])
     }
 }
 
-/* Halve the longest axis of a row until there are `wanted` rows: the rows of a product read least if they are about square. */
+/* Halve the longest axis of a row until there are `wanted` rows: the rows of a product read least if they are about
+ * square. */
 static void cut_evenly(int rank, int64_t wanted, int64_t shape[])
 {
     for (int64_t rows = 1; rows < wanted; rows *= 2) {
@@ -234,7 +235,7 @@ static void cut_squares(const dcli_body *body, int across, int64_t wanted, int64
         }
 }
 
-/* Cut the shape of a row along its innermost axis first, as long as LEAST_ACROSS elements are left: these are reduced in a table, which is
+/* Cut rows along the innermost axis first, but not below LEAST_ACROSS elements. These are reduced in a table, which is
  * added to the node's partial results once per row. */
 static void cut_across(int rank, int64_t wanted, int64_t shape[])
 {
@@ -279,7 +280,8 @@ static void widen_for_lanes(const dcli_body *body, int64_t elements, int units, 
     shape[last] = dcli_min(count[last], dcli_max(shape[last], least));
 }
 
-/* Lengthen rows to whole bundles, whose elements are added together (kernel/source_bundle.h), if several rows per unit are left. */
+/* Lengthen rows to whole bundles, whose elements are added together (kernel/source_bundle.h), if several rows per unit
+ * are left. */
 static void widen_for_bundles(const dcli_body *body, int units, const int64_t count[], int64_t shape[])
 {
     enum { LEAST_PER_UNIT = 4 };

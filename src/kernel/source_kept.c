@@ -1,9 +1,10 @@
-/* kernel/source_kept.c - generate, for CPUs, keyed reductions whose keys are indices: reductions along axes that are computed where an
- * input is stored (runtime/at_input.c).
+/* kernel/source_kept.c - generates, for CPUs, keyed reductions whose keys are indices: reductions along axes that are
+ * computed where an input is stored (runtime/at_input.c).
  *
- * A work-item reduces its box before it changes the node's partial results. If the innermost index is reduced, one element after the other is
- * reduced in variables, as by the kernels of reductions along axes. If it is kept, up to BLOCK neighbouring elements are reduced at
- * once, in a table, by loops that compilers vectorize. */
+ * A work-item reduces its box before it changes the node's partial results. If the innermost index is reduced, one
+ * element of the results after the other is reduced in variables, as by the kernels of reductions along axes. If
+ * that index is kept, up to BLOCK neighbouring elements are reduced at once in a table, by loops that compilers
+ * vectorize. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@
 #include "kernel/names.h"
 #include "kernel/nest.h"
 
-enum { BLOCK = 1024 }; /* elements: their table of slots, 24 KB, stays in the first-level cache */
+enum { BLOCK = 1024 }; /* elements; their table of slots, 24 KB, stays in the first-level cache */
 
 static dcl_type type_of(const dcli_body *body, int r) { return body->params[body->result[r].param].type; }
 
@@ -59,17 +60,18 @@ dcli_body *dcli_keyed_as_along(const dcli_body *body)
     return along;
 }
 
-/* Emit the list of a macro's parameters for the keys of a result: k0, k1. */
+/* Emit the keys of a result, the first parameters of a macro: `k0, k1, `. */
 static void put_keys(dcli_text *out, int rank)
 {
     for (int d = 0; d < rank; d++)
         dcli_text_put(out, "k%d, ", d);
 }
 
-/* What statements of a block do: as dcli_keyed_calls. */
+/* What dcl_into<r> does in a loop over a block: note in dcl_fits whether all values fit into their slots, add values
+ * that fit, or add any. */
 enum { FITTING, ADDING, ANY };
 
-/* Emit dcl_into<r>, to which the text's statements are calls, for loops over a block. */
+/* Define dcl_into<r>, which the statements of the text call, for loops over a block. */
 static void put_block_calls(dcli_text *out, const dcli_body *body, int what)
 {
     for (int r = 0; r < body->result_count; r++) {
@@ -92,7 +94,7 @@ static void put_block_calls(dcli_text *out, const dcli_body *body, int what)
     }
 }
 
-/* Emit dcl_into<r> for loops that reduce in variables. */
+/* Define dcl_into<r> for loops that reduce in variables. */
 static void put_line_calls(dcli_text *out, const dcli_body *body)
 {
     for (int r = 0; r < body->result_count; r++) {
@@ -107,8 +109,9 @@ static void put_line_calls(dcli_text *out, const dcli_body *body)
     }
 }
 
-/* Emit dcl_at<r>, the number of a result's element; in a block that of its first one, and dcl_by<r>, from one to the next. And dcl_inside:
- * whether the keys are those of elements, which the library has checked before. */
+/* Emit dcl_at<r>, the number of an element of result r: in a block, of its first one, and dcl_by<r>, the distance of
+ * the next one. Also emit dcl_inside: whether elements with these keys exist. The library has checked that before, so
+ * if they do not, nothing is done. */
 static void put_numbers(dcli_nest *nest, bool block)
 {
     const dcli_body *body = nest->body;
@@ -146,7 +149,8 @@ static void put_numbers(dcli_nest *nest, bool block)
     }
 }
 
-/* Open loops over the kept or the reduced axes, all but the innermost one. @return how many. */
+/* Begin loops over all axes that are kept, or over all that are reduced, except the innermost axis. @return number of
+ * loops. */
 static int open_loops(dcli_nest *nest, bool kept)
 {
     int count = 0;
@@ -187,7 +191,7 @@ static void put_clear(dcli_nest *nest)
                       r);
 }
 
-/* Emit the code that adds the sums of a block's table to the node's, or all results. */
+/* Emit the code that adds a block's table to the node's partial results: sums only, or all results. */
 static void put_share(dcli_nest *nest, bool sums_only)
 {
     for (int r = 0; r < nest->body->result_count; r++)
@@ -277,5 +281,5 @@ void dcli_emit_kept(dcli_nest *nest)
     else
         nest->out->failed = true;
     dcli_free(along);
-    dcli_emit_keyed_calls(nest->out, nest->body, DCLI_KEYED_CHECKED); /* as other kernels expect */
+    dcli_emit_keyed_calls(nest->out, nest->body, DCLI_KEYED_CHECKED); /* as kernels that follow expect */
 }

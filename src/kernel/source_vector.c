@@ -1,8 +1,8 @@
-/* kernel/source_vector.c - generate sums along an axis whose statements run on vectors (kernel/sum_vector.cl).
+/* kernel/source_vector.c - generates sums along an axis whose statements run on vectors (kernel/sum_vector.cl).
  *
- * The statements are the user's text; the accesses in it are macros that load eight neighbouring elements, or one element for all
- * lanes. So the loop can do what compilers do not do when they vectorize one: fetch the next lines of each row, and keep sums in
- * lanes for thousands of numbers. */
+ * The statements are the user's text; the accesses in it are macros that load eight neighbouring elements, or one
+ * element for all lanes. So the loop can do what compilers do not do when they vectorize one: it prefetches the next
+ * lines of each row, and keeps sums in lanes for thousands of numbers. */
 #include "kernel/source_vector.h"
 
 #include <ctype.h>
@@ -14,15 +14,15 @@
 
 enum {
     LANES = 8,
-    LINE_BYTES = 64, /* each step of the loop takes as much of each row */
+    LINE_BYTES = 64, /* bytes of each row that a step of the loop reads */
     AHEAD_BYTES =
         256 /* how far ahead of the loads rows are fetched: more than caches' own prefetching needs is slower */
 };
 
 static dcl_type type_of(const dcli_body *body) { return body->params[body->result[0].param].type; }
 
-/* Whether a token is a number that keeps the type of a sum, float or double, that it stands in: an integer of few digits, or a
- * number of this type. */
+/* Whether a token is a number that does not change the type, float or double, of the sum that it is in: an integer of
+ * few digits, or a number of this type. */
 static bool is_number(const dcli_tokens *tokens, int t, bool single)
 {
     const dcli_token *token = &tokens->token[t];
@@ -79,8 +79,9 @@ bool dcli_runs_in_vectors(const dcli_body *body)
 
 /* ---- generated text ------------------------------------------------------------------------------------------------- */
 
-/* Open a loop over the elements of a bundle, and define their accesses: eight lanes, or one element.
- * @param ahead  fetch the next lines of rows that differ from element to element */
+/* Begin a loop over the elements of a bundle, and define how their accesses are loaded: as eight lanes, or as one
+ * element.
+ * @param ahead  fetch the next lines of rows that differ from element to element. */
 static dcli_nest open_elements(const dcli_nest *nest, const char *height, bool vectors, bool ahead)
 {
     dcli_nest element = *nest;
@@ -154,7 +155,7 @@ static void put_steps(const dcli_nest *nest, const char *height, bool narrow)
     dcli_text_put(nest->out, "    }\n    }\n    }\n");
 }
 
-/* Emit the loop over the elements after the last whole step, in vectors that zeros fill. */
+/* Emit the code for the elements after the last whole step, in vectors that are filled up with zeros. */
 static void put_rest(const dcli_nest *nest, const char *height, bool narrow)
 {
     const dcli_body *body = nest->body;
