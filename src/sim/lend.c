@@ -128,7 +128,7 @@ int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run)
         return 1;
     int64_t possible = 1 + dcli_node_more(node->machine, operation, run->index, plan->batch_count);
     return dcli_lend_launch(possible, possible == plan->batch_count,
-                            element_ns(node) * (double)batch_elements(plan, run->index));
+                            element_ns(node) * (double)batch_elements(plan, run->index), sim->settings->nodes - 1);
 }
 
 void dcli_sim_launched(dcli_sim *sim, int n, int64_t elements) { change_queue(&sim->node[n], 1, elements); }

@@ -96,7 +96,8 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     *possible_out = possible;
     if (lends_always(worker->as_node))
         return dcli_max(1, possible / SHARES);
-    return dcli_lend_launch(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch));
+    return dcli_lend_launch(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch),
+                            worker->terms.node_count - 1);
 }
 
 bool dcli_window_is_part(const dcli_running *running)

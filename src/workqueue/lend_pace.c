@@ -9,6 +9,8 @@ enum {
                             costs some 10 to 30 us */
     SHORT_NS = 1000000, /* the last launches of an operation become shorter, down to this, so that nodes end at the same
                           time */
+    SHARED_NS = 500000, /* the same if there are more than FEW others, among which more may ask at the same time */
+    FEW = 4,
     REST_SHARE = 3,     /* a launch takes at most this part of the batches that can start */
     MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */
     WINDOW_NS = 250000, /* time that the launches in a device's queue take */
@@ -17,14 +19,15 @@ enum {
     AHEAD_NS = 2000000     /* a node asks when what it has to do takes less */
 };
 
-int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns)
+int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others)
 {
+    int64_t short_ns = others > FEW ? SHARED_NS : SHORT_NS;
     double rest_ns = batch_ns * (double)possible;
     if (batch_ns <= 0)
         return 1;
-    if (rest_ns <= (all ? WHOLE_NS : SHORT_NS))
+    if (rest_ns <= (double)(all ? WHOLE_NS : short_ns))
         return possible;
-    int64_t launch_ns = dcli_min(LAUNCH_NS, dcli_max(SHORT_NS, (int64_t)(rest_ns / REST_SHARE)));
+    int64_t launch_ns = dcli_min(LAUNCH_NS, dcli_max(short_ns, (int64_t)(rest_ns / REST_SHARE)));
     return dcli_max(1, (int64_t)((double)launch_ns / batch_ns));
 }
 

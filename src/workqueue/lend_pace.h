@@ -13,8 +13,9 @@ enum {
 };
 
 /** How many of `possible` batches to launch together. @param all  they are all batches of the operation. @param batch_ns
- *  predicted time of one; 0: it is not known */
-int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns);
+ *  predicted time of one; 0: it is not known. @param others  other nodes of the session: if they are many, the last launches
+ *  are shorter */
+int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others);
 
 /** The time of a launch as far as it counts for dcli_lend_is_enough(). @param expected_ns  predicted time; 0: it is not
  *  known, so the launch counts as long */

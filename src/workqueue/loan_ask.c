@@ -72,13 +72,14 @@ void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes)
     asking->question_bytes = loan_bytes / MOST_QUESTIONS;
 }
 
-/* Ask a node, unless it was already asked for all batches that it may have. @return whether it was asked. */
-static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_t bytes, int64_t now_ns,
+/* Ask a node, unless it was already asked for all batches that it may have. @param few  this node asks few others.
+ * @return whether it was asked. */
+static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_t bytes, int64_t now_ns, bool few,
                        bool *later_out)
 {
     if (bytes < 1 || victim->refused_upto >= upto || dcli_node_is_asking(node, victim->node))
         return false;
-    if (now_ns < victim->next_ns || dcli_node_has_lent(node, victim->node)) {
+    if (now_ns < victim->next_ns || (few && dcli_node_has_lent(node, victim->node))) {
         *later_out = true;
         return false;
     }
@@ -94,7 +95,8 @@ int dcli_asking_ask(dcli_asking *asking, dcli_node *node, int64_t upto, int64_t 
     int asked = 0;
     for (int n = 0; n < asking->count && asking->open < MOST_QUESTIONS; n++) {
         int64_t bytes = dcli_min(dcli_node_loan_room(node), asking->question_bytes);
-        if (!try_to_ask(&asking->victim[(asking->next + n) % asking->count], node, upto, bytes, now_ns, later_out))
+        if (!try_to_ask(&asking->victim[(asking->next + n) % asking->count], node, upto, bytes, now_ns,
+                        asking->count <= DCLI_ASK_NEAR, later_out))
             continue;
         asking->next = (asking->next + n + 1) % asking->count;
         n = -1;

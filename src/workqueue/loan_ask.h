@@ -38,7 +38,7 @@ void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int count,
 void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes);
 /** Ask the nodes that may have batches for which they were not asked yet, by dcli_node_ask(). A node that has refused
  *  is asked again only if a later operation is known and a pause has passed; the pause doubles with every refusal. A node
- *  that still has batches of this one is not asked: it had nothing else to do.
+ *  that still has batches of this one is not asked, if this node asks at most DCLI_ASK_NEAR: it had nothing else to do.
  *  @param upto  the last operation to ask for, which the node has seen. @param later_out  set to true if a node may be
  *  asked after a pause. @return how many were asked. */
 int dcli_asking_ask(dcli_asking *asking, dcli_node *node, int64_t upto, int64_t now_ns, bool *later_out);

@@ -11,29 +11,33 @@ struct launch_case {
     bool all;
     double batch_ns;
     int64_t count;
+    int others;
 };
 
 ParameterizedTestParameters(lend_pace, launch)
 {
     static struct launch_case cases[] = {
-        /* what                                  possible all    batch_ns count */
-        {"unknown: one, to measure it", 64, true, 0, 1},
-        {"an operation of 2 ms is one launch", 64, true, 31250, 64},
-        {"a longer one is not", 64, true, 31251, 31},
-        {"a third of the rest", 36, false, 100000, 12},
-        {"at most 2 ms", 1000, false, 100000, 20},
-        {"at least 1 ms", 24, false, 50000, 20},
-        {"the rest of 1 ms is one launch", 20, false, 50000, 20},
-        {"long batches", 64, true, 1e9, 1},
-        {"batches of 500 us", 8, false, 500000, 2},
-        {"the last one", 1, false, 1e9, 1},
+        /* what                                  possible all    batch_ns count others */
+        {"unknown: one, to measure it", 64, true, 0, 1, 1},
+        {"an operation of 2 ms is one launch", 64, true, 31250, 64, 1},
+        {"a longer one is not", 64, true, 31251, 31, 1},
+        {"a third of the rest", 36, false, 100000, 12, 1},
+        {"at most 2 ms", 1000, false, 100000, 20, 1},
+        {"at least 1 ms", 24, false, 50000, 20, 1},
+        {"the rest of 1 ms is one launch", 20, false, 50000, 20, 1},
+        {"of four others, too", 20, false, 50000, 20, 4},
+        {"of many others, at least 500 us", 12, false, 50000, 10, 5},
+        {"and the rest of 500 us is one launch", 20, false, 25000, 20, 5},
+        {"long batches", 64, true, 1e9, 1, 1},
+        {"batches of 500 us", 8, false, 500000, 2, 1},
+        {"the last one", 1, false, 1e9, 1, 1},
     };
     return cr_make_param_array(struct launch_case, cases, sizeof cases / sizeof cases[0]);
 }
 
 ParameterizedTest(struct launch_case *c, lend_pace, launch)
 {
-    int64_t count = dcli_lend_launch(c->possible, c->all, c->batch_ns);
+    int64_t count = dcli_lend_launch(c->possible, c->all, c->batch_ns, c->others);
     cr_expect_eq(count, c->count, "%s: %" PRId64 ", expected %" PRId64, c->what, count, c->count);
 }
 
