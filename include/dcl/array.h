@@ -61,8 +61,8 @@ DCL_API dcl_status dcl_read(dcl_array *array, const dcl_box *box, void *target, 
  *  @return DCL_OK, or DCL_ERR_INVALID when they differ. */
 DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
 
-/** Let nodes retain replicas of elements that they receive. An element that a body has read on a node is not moved there again
- *  until the element is written or the array released. DCL_IN_KEPT() asks for the same for one argument of one call;
+/** Let nodes retain replicas of elements that they receive. Then an element that a body has read on a node is not moved to this
+ *  node again until the element is written or the array released. DCL_IN_KEPT() asks for the same for one argument of one call;
  *  dcl_move() makes replicas ahead of use. Every body that reads the array uses the replicas that exist, no matter which
  *  call made them.
  *

@@ -73,9 +73,9 @@ typedef struct dcl_arg dcl_arg; /* dcl/forall.h */
 
 /** A call. It is made by one of the macros DCL_CALL_BODY() (dcl/forall.h), DCL_CALL_TILES() (dcl/tile_kernel.h),
  *  DCL_CALL_COPY(), DCL_CALL_REMAP() (dcl/remap.h), DCL_CALL_MOVE() (dcl/local.h), DCL_CALL_REDUCTION() (dcl/reduce.h),
- *  DCL_CALL_SCAN() (dcl/scan.h) and DCL_CALL_LOOPS() (dcl/loops.h). Other languages make it by hand: zero the struct, then set `struct_size`, `kind`
- *  and the fields of that kind. The library borrows the struct, and everything that it points to, until the call
- *  returns.
+ *  DCL_CALL_SCAN() (dcl/scan.h) and DCL_CALL_LOOPS() (dcl/loops.h). Other languages make it by hand: zero the struct, then
+ *  set `struct_size`, `kind` and the fields of that kind. The library borrows the struct, and everything that it points to,
+ *  until the call returns.
  *
  *  The macros give a pointer for use as an argument: dcl_call_run(DCL_CALL_COPY(A, B)). In C it is valid until the end
  *  of the enclosing block, in C++ only until the end of the full expression. To keep a description, keep the struct,
@@ -88,7 +88,7 @@ typedef struct dcl_call {
     const dcl_box *box;   /**< NULL: all indices. BODY, TILES, REDUCTION into arrays: in the grid of the first output.
                                REDUCTION to values: in the grid of the input that gives the indices. MOVE: in the grid
                                of the array */
-    int arg_count;        /**< BODY, TILES, LOOPS: 1..64; REDUCTION: 1..63; SCAN: 2..56 */
+    int arg_count;        /**< BODY, TILES, LOOPS: 1..64; REDUCTION: 1..63, to values 1..62; SCAN: 2..56 */
     size_t arg_bytes;     /**< sizeof(dcl_arg) of the program; for the same kinds as arg_count */
     const dcl_arg *args;  /**< [arg_count] BODY, TILES: at least one output; the first one gives the index space.
                                REDUCTION: at least one result or one output. SCAN: one output, and DCL_ALONG. LOOPS: at

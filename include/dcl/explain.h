@@ -128,8 +128,8 @@ DCL_API dcl_report *dcl_call_report(const dcl_call *call, int node);
 typedef enum dcl_report_format {
     DCL_REPORT_TEXT, /**< tables and sentences; long tables are cut to their first rows */
     DCL_REPORT_JSON  /**< one JSON object on one line, complete, with the field names above. The counters of all
-                          nodes are members of the object; rows are in the lists per_node, pairs, arrays, footprints
-                          and advice */
+                          nodes are members of the object; rows are in the lists per_node, pairs, arrays, footprints,
+                          indices and advice */
 } dcl_report_format;
 
 /** Write a report.

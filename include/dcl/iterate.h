@@ -46,7 +46,7 @@ typedef dcl_status dcl_step_fn(void *user, int64_t step);
  *  @param step       called in the calling thread, without locks.
  *  @param steps_out  number of steps that were made; NULL is accepted. Set whatever is returned, unless an argument is
  *                    refused before the first step.
- *  @param every      of DCL_UNTIL or DCL_NEVER, which give the last two arguments.
+ *  @param every      DCL_UNTIL(...) or DCL_NEVER stand for the last two arguments, `every` and `until`.
  *  @param until      the condition as a description of a body, whose cluster is not used; borrowed for the call.
  *  @return DCL_OK; what `step` returned; DCL_ERR_INVALID; DCL_ERR_BODY: the condition does not compile; DCL_ERR_RANGE:
  *          it reads outside of an array; the errors of dcl_forall() and dcl_read() for the condition. */

@@ -42,19 +42,21 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *
  *  A nest consists of
  *    - loops `for (i = LOW; i < HIGH; i++)`, also with <= > >=, steps --, += STEP, -= STEP and a counter declared as int or
- *      long. Bounds are affine: sums of outer counters, multiplied by integers; max(...) of several as LOW, min(...) as HIGH.
- *      Integer literals and integer DCL_VALUEs are integers; a nest is planned for their values;
+ *      long. Bounds are affine: sums of integers and of outer counters, which may be multiplied by integers. LOW may be
+ *      max(...) of several such sums, HIGH min(...). Integer literals and integer DCL_VALUEs are integers; a nest is planned
+ *      for their values;
  *    - `if` and `else` with comparisons of affine expressions, joined by && || !;
  *    - assignments by = += -= *= /= to elements A[i][j+1], whose subscripts are affine, and to variables that the nest declares;
  *    - in expressions: elements, variables, counters, scalars, arithmetic, comparisons, ?:, casts, and functions of OpenCL C on
  *      numbers (sqrt, fabs, exp, pow, fmin, fma, ...).
  *  Loops need not be perfectly nested. All names are free: no letter is reserved.
  *
- *  Two arguments must not be, or show by views, the same array if one of them is written.
+ *  If an argument is written, no other argument may be the same array or a view that shows elements of it.
  *
- *  Loops inside of which nothing can run in parallel are run by the program, one operation per element that is written: the
- *  log has a warning (DCL_LOG=warn) that says which iterations depend on each other. Counters with factors in what is written, as
- *  in A[2*i], are among these. More than 16,384 such operations are refused.
+ *  If nothing inside of a loop can run in parallel, the program runs the loop, with one operation per element that is written.
+ *  The log then has a warning (DCL_LOG=warn) that says which iterations depend on each other. In most cases this also applies to
+ *  a loop whose counter has a factor in a subscript of what is written, as in A[2*i] (docs/loops.md, `stride`). More than 16,384
+ *  such operations are refused.
  *
  *  Arrays may also be memory of the program: DCL_HOST_IN, DCL_HOST_OUT and DCL_HOST_INOUT. The elements that the nest reads
  *  are copied to the nodes, and those that it writes are copied back. Then the call returns when the results are in the
@@ -66,8 +68,8 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *                  with _AS under others; DCL_HOST_IN, DCL_HOST_OUT, DCL_HOST_INOUT. Elements of outputs that the nest does
  *                  not assign keep their values. No half.
  *  @return DCL_OK when started, or, if an argument is memory of the program, when complete. DCL_ERR_BODY if the nest is wrong or
- *          too much of it cannot run in parallel. Then the text lists all
- *          errors, each with line, column, a code in brackets and a way out (docs/loops.md):
+ *          too much of it cannot run in parallel. The error text lists all errors, each with line, column, a code in brackets and
+ *          a way out (docs/loops.md):
  *
  *              nest:2:12: error: the iterations of loop i cannot run in parallel: ... [carried]
  *
@@ -81,25 +83,25 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
 
 /** Memory of the program as an array of a loop nest, in row-major order: `DCL_HOST_IN(A, n, m)` is A[0..n-1][0..m-1].
  *
- *      double A[100][50], *B = malloc(50 * 20 * sizeof *B);
+ *      double A[100][50], c[100][20], *B = malloc(50 * 20 * sizeof *B);
  *      dcl_loops(cluster, text, DCL_HOST_INOUT_AS("C", &c[0][0], 100, 20), DCL_HOST_IN(A, 100, 50), DCL_HOST_IN(B, 50, 20));
  *
- *  The memory is a pointer to the first element, or an array or pointer to arrays of up to four axes; its type is found by
- *  the compiler: an integer type, float or double. Only IN may be const. The memory must not be changed while the call runs;
- *  other threads may read what is not written.
+ *  The memory is given by a pointer to the first element, or by an array or pointer to arrays of up to four axes. The element
+ *  type is that of the variable: an integer type, float or double. Only IN may be const. The memory must not be changed while the
+ *  call runs; other threads may read what is not written.
  *
- *  OUT: the nest reads no element that it has not assigned before. Two arguments must not overlap in memory if one of them is
- *  written. DCL_ERR_INVALID for a null pointer, for an extent below 1, and for overlaps.
+ *  OUT: the nest assigns each element before it reads it. If an argument is written, no other argument may overlap it in memory.
+ *  DCL_ERR_INVALID for a null pointer, for an extent below 1, and for overlaps.
  *
- *  If a nest is refused or fails while it is computed, the memory is unchanged, unless it is streamed (below). If it fails while results are copied back, which
- *  only happens when a node is lost, memory that is written has undefined contents; the error text says so.
+ *  If a nest is refused or fails while it is computed, the memory is unchanged, unless the nest is streamed (below). If it fails
+ *  while results are copied back, which only happens when a node is lost, memory that is written has undefined contents.
  *
- *  If the arrays do not fit the nodes (three quarters of their memory, or of DCL_QUOTA_BYTES), they are streamed: docs/loops.md. Then
- *  results are copied back as they are computed, so after a failure parts of the outputs may be new. What is known before the first
- *  operation is run, such as a nest that cannot be streamed, is refused with the memory unchanged.
+ *  If the arrays do not fit the nodes (three quarters of their memory, or of DCL_QUOTA_BYTES), they are streamed: docs/loops.md.
+ *  Then results are copied back as they are computed, so after a failure parts of the outputs may be new. A nest that is refused
+ *  before its first operation is run, for example because it cannot be streamed, leaves the memory unchanged.
  *
- *  In both cases, and only in these, dcl_error() contains the words "undefined contents": the memory is as it was before the
- *  call unless they are there.
+ *  In these two cases, and only then, dcl_error() contains the words "undefined contents". Without these words, the memory is as
+ *  it was before the call.
  *
  *  @param ...  1..DCL_MAX_RANK extents. */
 #define DCL_HOST_IN_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_IN, name, memory, DCLI_HOST_READ, __VA_ARGS__)

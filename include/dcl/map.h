@@ -286,13 +286,13 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
 /** Let every node also store lines of other nodes around its own, and compute some of them itself, so that time loops
  *  exchange edges once in several steps. A line is all elements with one index of the first axis.
  *
- *  Owners are those of `map`. The lines are used by loop bodies whose arrays all have the same grid and map, which run over
- *  a box by dcl_forall_over(), and which read no element outside the grid, along the first axis at constant distances from
- *  the index. If such a body reads r lines beyond a part, and d lines around the parts are up to date, the call moves nothing if
- *  d >= r. It then brings d - r lines of its outputs up to date, too, because each node also computes these. If d < r, the
- *  call first moves all `lines` lines over each border, of all inputs. With r = 1, that is one exchange in `lines` steps.
- *  dcl_explain() says what each call moves. All other calls work as with `map`; but a call that writes an array in another way
- *  makes all lines around its parts out of date. If 2 * r > lines, the lines are not used.
+ *  Owners are those of `map`. A loop body uses the lines under three conditions: all of its arrays have the same grid and map; it
+ *  runs over a box (dcl_forall_over()); it reads no element outside the grid, and along the first axis only elements at constant
+ *  distances from the index. Suppose that such a body reads r lines beyond a part, and that d lines around the parts are up to
+ *  date. If d >= r, the call moves nothing; it also brings d - r lines of its outputs up to date, because each node computes
+ *  them, too. If d < r, the call first moves all `lines` lines over each border, of all inputs. With r = 1, that is one exchange
+ *  in `lines` steps. If 2 * r > lines, the lines are not used. All other calls work as with `map`, but a call that writes an
+ *  array in another way makes all lines around its parts out of date. dcl_explain() says what each call moves.
  *
  *  dcl_map_locate() and dcl_map_storage() count these lines: a part begins after the lines before it. dcl_reshape() refuses
  *  such arrays.
@@ -339,7 +339,8 @@ DCL_API bool dcl_map_equal(const dcl_map *a, const dcl_map *b);
  *
  *  Per axis: a node stores its elements as one rectangular row-major array, whose extent along an axis is the number of
  *  indices that the node has there. From rank 2 on, rows of at least 4096 bytes are padded if their length is less than 128
- *  bytes away from a multiple of 4096. If it is below this multiple, 256 bytes are added, otherwise 128. Without padding, the elements of a column would fall into a few sets of the cache.
+ *  bytes away from a multiple of 4096. If it is below this multiple, 256 bytes are added, otherwise 128. Without padding, the
+ *  elements of a column would fall into a few sets of the cache.
  *  Dealt: a node stores its pieces one after the other in ascending order of their numbers. With dcl_map_hash() the
  *  order is that of the shuffled numbers p(x). Each piece, also one that is cut at the edge of the grid, takes the storage
  *  of a whole piece, row-major.

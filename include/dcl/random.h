@@ -17,8 +17,8 @@ extern "C" {
  *      double          53 bits of words y and x: a multiple of 2^-53 in [0, 1)
  *      integers        all bits: the low bits of word x; 64 bits: words y and x
  *
- *  The numbers are the same for every number of nodes, every map, and on all devices. A view is filled by the numbers of its own
- *  elements. Elements that are stored nowhere are skipped.
+ *  The numbers are the same for every number of nodes, every map, and on all devices. In a view, n counts the elements of the
+ *  view. Elements that are stored nowhere are skipped.
  *  @return DCL_OK when started; otherwise as dcl_forall(). Cost: one operation. Nothing moves.
  *  Source: Philox4x32-10 of J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel Random Numbers: As Easy as
  *  1, 2, 3" (SC'11). */

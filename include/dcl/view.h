@@ -17,8 +17,8 @@ extern "C" {
  *   - A body may write some elements of a base and access others, through several views or through a view and the base
  *     itself. For example, it may write the left half and read the right half. But an element that the body writes must be
  *     accessed through one argument only, with the same subscripts everywhere (dcl_forall()). To check this, DCL compares
- *     the boxes that the accesses reach. It cannot compare a reshaped view (dcl_reshape()) with its base or with a view of another shape:
- *     these count as overlapping, so a body that accesses both may write neither.
+ *     the boxes that the accesses reach. It cannot compare a reshaped view (dcl_reshape()) with its base or with a view of
+ *     another shape, so a body that accesses both may write neither.
  *   - A view follows its base: after dcl_swap() it shows the base's new contents. dcl_swap() itself takes no views.
  *   - If the base has failed, its views have failed. If a view shows every element of the base, one operation that
  *     writes all of the view makes the base valid again.
