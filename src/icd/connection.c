@@ -337,7 +337,7 @@ static void send_questions(icd_device *device)
 
 static void flush(icd_server *server)
 {
-    enum { MOST_CHUNKS = 4 }; /* in a turn: others are served between them */
+    enum { MOST_CHUNKS = 4 }; /* most chunks sent at a time; the connection's other work is done in between */
     bool more = false;
     for (int d = 0; d < server->device_count; d++) {
         icd_device *device = server->device[d];

@@ -65,7 +65,7 @@ static cl_int append(icd_device *device, int64_t program, const void *bytes, siz
 /* Make a program of some bytes on a server. */
 static cl_int make_of(icd_device *device, bool is_binary, const void *bytes, size_t length, int64_t *number_out)
 {
-    if (length > DCLI_MOST_CL_TEXT / 2) /* its headers need some, and other programs */
+    if (length > DCLI_MOST_CL_TEXT / 2) /* the rest is for its headers and for other programs */
         return CL_OUT_OF_RESOURCES;
     int64_t number = icd_number(), count = (int64_t)length;
     cl_int status = icd_send(device, &(dcli_msg_command){.kind = is_binary ? DCLI_CL_BINARY : DCLI_CL_SOURCE,

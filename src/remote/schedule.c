@@ -432,7 +432,8 @@ static void submit_and_end(dcli_remote *remote, dcli_task *task)
     cl_int code = CL_SUCCESS;
     bool is_mark = task->kind == DCLI_CL_MARKER || task->kind == DCLI_CL_BARRIER;
     bool marks = is_mark && marks_last(task, waits);
-    /* All events of its list have ended. To the device it would be one without a list, which waits for all. */
+    /* All events of its wait list have ended, so the device would get it without a list, and make it wait for all
+     * earlier commands. */
     bool over = is_mark && task->number[0] != 0 && waits == 0 && !task->queue->queue.in_order;
     if (over || (marks && last_of(task->queue) == NULL)) {
         if (task->event != NULL)
