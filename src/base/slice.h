@@ -17,9 +17,9 @@
  *  @return whether the thread has a short slice, or the priority, now.
  *  Source: sched_setattr(2), sched(7); kernel/sched/fair.c of Linux 6.12, PREEMPT_SHORT. */
 bool dcli_slice_shorten(void);
-/** A thread whose priority dcli_slice_shorten() has raised gives it back, and takes it again. It gives it back while it
- *  starts other threads, because they inherit it, and while it polls, because sched_yield() leaves the processor only to
- *  threads of the same priority. For other threads, both do nothing. */
+/** Give up the priority to which dcli_slice_shorten() has raised the calling thread, and take it again. A thread gives
+ *  it up while it starts other threads, because they inherit it; and while it polls, because sched_yield() lets only
+ *  threads of the same priority run. For other threads, both do nothing. */
 void dcli_slice_lower(void);
 void dcli_slice_restore(void);
 

@@ -42,7 +42,7 @@ typedef struct dcli_supervised {
     int64_t printed, shown; /* number of PRINTED sent, and of those that the client has taken */
     int64_t flush;          /* number of the flush that the client waits for; 0: none */
     int64_t printed_ms;     /* time of the last PRINTED */
-    int speaker;            /* index of the process whose output it was */
+    int speaker;            /* index of the process whose output was last looked at: processes send it in turn */
     int count;
     dcli_child child[DCLI_MOST_DEVICES_OFFERED];
     struct dcli_supervised *next;

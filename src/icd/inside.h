@@ -1,8 +1,9 @@
 /* icd/inside.h - shared by the files of the driver: an OpenCL platform whose devices are those of workers.
  *
- * One lock, icd.lock, guards all objects. A call takes it at its entry and never holds it while it waits, sends or calls the
- * program. The connection to a server (a worker, or the processes of `local:N`) has a lock of its own, `serving`: a thread of the
- * server holds it, or one of the program that waits (turn.c). "This thread alone" in comments on transfers means its holder. */
+ * One lock, icd.lock, guards all objects. A call takes it at its entry and never holds it while it waits, sends or
+ * calls the program. The connection to a server (a worker, or the processes of `local:N`) has a lock of its own,
+ * `serving`: a thread of the server holds it, or one of the program that waits (turn.c). "This thread alone" in
+ * comments on transfers means its holder. */
 #ifndef DCLI_ICD_INSIDE_H
 #define DCLI_ICD_INSIDE_H
 
@@ -49,8 +50,8 @@ typedef enum icd_kind {
     ICD_EVENT
 } icd_kind;
 
-/** What a handle points to. Cells are never unmapped, and a freed cell rests before it is used again, so a handle that has
- *  ended is recognised. The loader reads the first field of every handle that it is given. */
+/** What a handle points to. Cells are never unmapped, and a freed cell rests before it is used again, so a handle that
+ *  has ended is recognised. The loader reads the first field of every handle that it is given. */
 typedef struct icd_cell {
     const cl_icd_dispatch *dispatch;
     icd_kind kind; /* 0: the cell is free */
@@ -404,7 +405,8 @@ cl_int icd_answer_text(const char *text, size_t size, void *value_out, size_t *s
 
 /** Reach the servers that DCL_WORKERS names, once. The lock is not held. */
 void icd_open_servers(void);
-/** Have the thread of a server handle the loss of a device, from any thread. The lock is not held. @param server  an icd_server.
+/** Have the thread of a server handle the loss of a device, from any thread. The lock is not held. @param server  an
+ *  icd_server.
  *  @param seen  how it was noticed. */
 void icd_report_loss(void *server, int node, const char *seen);
 /** Find a property of a device. @return NULL: unknown. */
@@ -413,8 +415,8 @@ cl_ulong icd_device_number(const icd_device *device, cl_device_info what);
 
 /* ---- connection: connection.c; with the lock ---- */
 
-/** Send what waits, receive at least one message or wake-up, and handle losses. The caller has the connection. @return false: no
- *  device is left. */
+/** Send what waits, receive at least one message or wake-up, and handle losses. The caller has the connection.
+ *  @return false: no device is left. */
 bool icd_serve_once(icd_server *server);
 /** Send the commands of a device. The caller has the connection, and not the lock. */
 void icd_send_batches(icd_device *device);
@@ -442,11 +444,12 @@ dcl_status icd_turn_open(icd_server *server);
 void *icd_serve(void *server);
 /** Wake the thread that serves the connection, so that it sends the commands that wait. */
 void icd_wake(icd_device *device);
-/** See to it that commands that were appended are sent: now, or by a thread that serves. The lock is given up meanwhile.
+/** See to it that commands that were appended are sent: now, or by a thread that serves. The lock is given up
+ *  meanwhile.
  *  @param at_once  also if devices have enough to do. */
 void icd_post(bool at_once);
-/** Send the commands that wait, and have a thread receive the device's messages from now on: the program expects one, but does not
- *  wait for it in a call.
+/** Send the commands that wait, and have a thread receive the device's messages from now on: the program expects one,
+ *  but does not wait for it in a call.
  *  @param device  NULL: nothing is expected. */
 void icd_expect(icd_device *device);
 /** Wait until `has_come(what)` is true; it is called with the lock held. Meanwhile this thread serves the connection,
@@ -493,7 +496,7 @@ void icd_map_filled(icd_event *event);
 /** End of the event of an unmapping: frees the icd_map in at_end_user. */
 void icd_map_ended(icd_event *event);
 
-/** Whether flags of a memory object are known, and do not contradict each other. */
+/** Whether flags of a memory object are known and do not contradict each other. */
 bool icd_are_mem_flags(cl_mem_flags flags);
 void icd_mem_free(icd_mem *mem);
 void icd_context_free(icd_context *context);
@@ -501,8 +504,8 @@ void icd_queue_free(icd_queue *queue);
 void icd_program_free(icd_program *program);
 void icd_kernel_free(icd_kernel *kernel);
 void icd_event_free(icd_event *event);
-/** The kernel's number on a device, made if needed, with its arguments as they are now set. @return CL_SUCCESS, or why it
- *  cannot be launched. */
+/** The kernel's number on a device, made if needed, with its arguments as they are now set. @return CL_SUCCESS, or why
+ *  it cannot be launched. */
 cl_int icd_kernel_prepare(icd_kernel *kernel, icd_queue *queue, icd_event *event, int64_t *number_out);
 /** Whether all arguments are set, and their buffers exist. @return CL_SUCCESS or CL_INVALID_KERNEL_ARGS. */
 cl_int icd_kernel_complete(const icd_kernel *kernel);

@@ -29,18 +29,19 @@ const char *dcli_fold_sign(dcli_fold fold);
 void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form form);
 /** Emit the code that empties the slot dcl_slot if another reduction used it last. */
 void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body);
-/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions along
- *  axes, these belong to one element; then only the state is emitted that all elements of a work-item share. @param folds  as of
- *  dcli_emit_keyed_begin(). */
+/** Emit, at the beginning of a kernel, the variables dcl_f<r> in which a work-item reduces result r. In reductions
+ *  along axes, these belong to one element; then only the state is emitted that all elements of a work-item share.
+ *  @param folds  as of dcli_emit_keyed_begin(). */
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body, bool folds);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);
-/** Emit the request to vectorize the loop that follows. Bodies that compute much per element get vectors of 64 bytes, two at a time: those
- *  with declared reads (dcli_body_looks()), which compute addresses and gather, and those whose inner loops are unrolled, in which an
- *  element is a long chain of dependent operations. Other bodies are limited by memory. */
+/** Emit the request to vectorize the loop that follows. Bodies that compute much per element get vectors of 64 bytes,
+ *  two at a time: those with declared reads (dcli_body_looks()), which compute addresses and gather, and those whose
+ *  inner loops are unrolled, in which an element is a long chain of dependent operations. Other bodies are limited by
+ *  memory. */
 void dcli_emit_vectorize(dcli_text *out, const dcli_body *body);
-/** Emit the code before the loop over a strip of dcl_m elements. For a run it ends with an `if` whose block is the loop,
- *  because only long strips are tried as runs. */
+/** Emit the code before the loop over a strip of dcl_m elements. For a run it ends with an `if` whose block is the
+ *  loop, because only long strips are tried as runs. */
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way);
 /** Emit, before the body's statements, the variables dcl_r<r> which the statements reduce for one index. */
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body);
@@ -62,7 +63,8 @@ void dcli_emit_value(dcli_text *out, const dcli_body *body, int r);
 void dcli_emit_own_partial(dcli_text *out, const dcli_body *body, int r);
 /** Emit the function dcl_merge_<r>, which merges two partial results of a work-item. */
 void dcli_emit_merge(dcli_text *out, const dcli_body *body, int r);
-/** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the elements. */
+/** Reductions along axes: emit the variables in which one element of each output is reduced; dcl_a<a> are the
+ *  elements. */
 void dcli_emit_along_begin(dcli_text *out, const dcli_body *body);
 /** Emit the code that starts dcl_f<r> from the element's present value, if result r is combined in one order. */
 void dcli_emit_ordered_begin(dcli_text *out, const dcli_body *body, int r);
@@ -84,8 +86,8 @@ void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const c
 /** Emit the code that stores the values of all results in the elements dcl_a<a>. */
 void dcli_emit_along_end(dcli_text *out, const dcli_body *body);
 
-/** Emit the end of an element's values whose partial results are to be merged: of sums, dcl_f<r> has all values; of other results dcl_e<r> is
- *  the value. */
+/** Emit the end of an element of the results whose partial results are to be merged: afterwards dcl_f<r> has all values
+ *  of a sum, and dcl_e<r> is the value of another result. */
 void dcli_emit_kept_end(dcli_text *out, const dcli_body *body);
 
 /** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */
@@ -100,8 +102,8 @@ void dcli_partial_merge(dcli_fold fold, dcl_type type, dcli_partial *partial, co
 int64_t dcli_partial_place(const dcli_partial *partial);
 /** Whether a partial result from outside is one that kernels could have made. */
 bool dcli_partial_is_valid(dcli_fold fold, dcl_type type, const dcli_partial *partial);
-/** The value of a partial result; of no values the neutral element: 0, 1, all bits set, or for min and max the largest and the
- *  least value of the type (infinities). */
+/** The value of a partial result; of no values the neutral element: 0, 1, all bits set, or for min and max the largest
+ *  and the least value of the type (infinities). */
 dcli_scalar dcli_partial_value(dcli_fold fold, dcl_type type, const dcli_partial *partial);
 
 #endif

@@ -1,15 +1,15 @@
-/* kernel/guard.h - the guards of a body: conditions of indices and scalars that choose whether elements are read, such as
- * `i > 0 && i < n - 1`. They have the same value at most indices, so kernels can test it for several indices at once, and read
- * their elements without conditions where it is the usual one. */
+/* kernel/guard.h - the guards of a body: conditions of indices and scalars that choose whether elements are read, such
+ * as `i > 0 && i < n - 1`. They have the same value at most indices, so kernels can test it for several indices at
+ * once, and read their elements without conditions where it is the usual one. */
 #ifndef DCLI_KERNEL_GUARD_H
 #define DCLI_KERNEL_GUARD_H
 
 #include "base/text.h"
 #include "kernel/body.h"
 
-/** Find the guards of a body of loops without reductions, and let the text name guard g by the macro dcl_g<g>, by edits that
- *  kernel/inner.c sorts later. A guard is the condition of `?:` in a body of one statement, or that of the `if` with which a body
- *  begins; it contains no arrays, calls or variables of the body. @return DCL_OK, DCL_ERR_NOMEM. */
+/** Find the guards of a body of loops without reductions, and let the text name guard g by the macro dcl_g<g>, by edits
+ *  that kernel/inner.c sorts later. A guard is the condition of `?:` in a body of one statement, or that of the `if`
+ *  with which a body begins; it contains no arrays, calls or variables of the body. @return DCL_OK, DCL_ERR_NOMEM. */
 dcl_status dcli_guards_find(dcli_body *body);
 
 /** Emit the definitions of the macros dcl_g<g>. @param usual  as the usual values, else as the conditions. */
@@ -17,8 +17,9 @@ void dcli_emit_guards(dcli_text *out, const dcli_body *body, bool usual);
 void dcli_emit_guards_end(dcli_text *out, const dcli_body *body);
 /** Emit an expression that is true if all guards have their usual values at the current indices. */
 void dcli_emit_guards_test(dcli_text *out, const dcli_body *body);
-/** Whether the indices at which all guards have their usual values are a convex set, so that this holds for all indices of a box if it
- *  holds at its corners: comparisons of sums, joined by `&&`, or, where the usual value is false, by `||`. */
+/** Whether the indices at which all guards have their usual values form a convex set, so that they have them at all
+ *  indices of a box if they have them at its corners. That is known of comparisons of sums that are joined by && or, if
+ *  the usual value is false, by ||. */
 bool dcli_guards_are_convex(const dcli_body *body);
 
 #endif

@@ -19,9 +19,9 @@ typedef enum dcli_streaming {
 } dcli_streaming;
 
 /** A kernel that is being generated. In its text dcl_n<m>, dcl_i<m>, dcl_d<m> are count, start and stride of loop axis
- *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m, or from m = space_rank on along its
- *  inner axes. dcl_x<a>_<n> is the offset of access a after the n-th dcli_nest_advance(), for counters 0 of its inner
- *  axes; level[a] is the last n in which its offset was advanced. */
+ *  m, and dcl_t<m> is its counter. dcl_s<a>_<m> is the step of access a along axis m, or from m = space_rank on along
+ *  its inner axes. dcl_x<a>_<n> is the offset of access a after the n-th dcli_nest_advance(), for counters 0 of its
+ *  inner axes; level[a] is the last n in which its offset was advanced. */
 typedef struct dcli_nest {
     dcli_text *out;
     const dcli_body *body;
@@ -47,9 +47,9 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 void dcli_nest_row(dcli_nest *nest);
 /** Emit the loops over the row's box, with the body in the innermost one, for CPUs; after dcli_nest_row(). */
 void dcli_emit_plain_nest(dcli_nest *nest);
-/** Emit the innermost axis of a reduction, in strips that fit the buffers of its results. */
+/** Emit the loop over the innermost axis of a reduction, in strips that fit the buffers of its results. */
 void dcli_emit_reduced_line(dcli_nest *nest);
-/** Emit the loops of a body that dcli_keyed_folds(). */
+/** Emit the loops of a body for which dcli_keyed_folds() is true. */
 void dcli_emit_kept(dcli_nest *nest);
 /** For a reduction along axes: emit the code around the loops over the inner axes that begins the values of one element
  *  of each output (`emit`: dcli_emit_along_begin()), or ends them. */
@@ -66,11 +66,12 @@ void dcli_emit_loop(dcli_nest *nest, int m);
 void dcli_nest_index(dcli_nest *nest, int m);
 /** Emit new offsets of the accesses that depend on axis m: they add what counter dcl_t<m> contributes. */
 void dcli_nest_advance(dcli_nest *nest, int m);
-/** Narrow axis m by the bounds of DCL_OVER whose innermost index is one of axes first..last (kernel/source_over.c). If there are
- *  any, a block is opened in which dcl_i<m> and dcl_n<m> are the start and count of the narrowed axis.
+/** Narrow axis m by the bounds of DCL_OVER whose innermost index is one of axes first..last (kernel/source_over.c). If
+ *  there are any, a block is opened in which dcl_i<m> and dcl_n<m> are the start and count of the narrowed axis.
  *  @return whether a block was opened; the caller closes it. */
 bool dcli_nest_narrow(dcli_nest *nest, int m, int first, int last);
-/** Emit calls that narrow the counters dcl_begin<m> .. dcl_end<m> - 1 of axis m by the same bounds. */
+/** Emit code that narrows the counters dcl_begin<m> .. dcl_end<m> - 1 of axis m by the bounds that dcli_nest_narrow()
+ *  uses. */
 void dcli_emit_over_bounds(const dcli_nest *nest, int m, int first, int last);
 /** Whether DCL_OVER has bounds whose innermost index is one of axes first..last. */
 bool dcli_over_bounds(const dcli_body *body, int first, int last);

@@ -1,4 +1,5 @@
-/* loop/inside.h - a plan while it is made: for the files of this room that make it, verify it and generate its bodies. */
+/* loop/inside.h - a plan while it is made: for the files of this room that make it, verify it and generate its
+ * bodies. */
 #ifndef DCLI_LOOP_INSIDE_H
 #define DCLI_LOOP_INSIDE_H
 
@@ -12,12 +13,12 @@
 typedef uint64_t dcli_loops_mask;
 static inline bool dcli_loops_in(dcli_loops_mask mask, int n) { return (mask >> n & 1) != 0; }
 
-/** The loops that the program runs around an operation, the outermost first. Its counter number k is that of `loop[k]`. It can also be the
- * counter of other loops in other statements, if their iterations are to run beside each other: those at the depths depth[k]. */
+/** The loops that the program runs around an operation, the outermost first. Counter k of the program is that of
+ *  `loop[k]`. It may also be the counter of other loops around other statements, whose iterations then run beside each
+ *  other: those at depth[k]. */
 typedef struct dcli_loops_hosts {
     int count, loop[DCLI_LOOPS_DEPTH];
-    int8_t depth[DCLI_LOOPS_DEPTH]
-                [DCLI_LOOPS_STATEMENTS]; /* by statement of the region around which the program runs it */
+    int8_t depth[DCLI_LOOPS_DEPTH][DCLI_LOOPS_STATEMENTS]; /* by statement around which the program runs it */
 } dcli_loops_hosts;
 
 /** Whether the program runs the loop at depth d around statement s. */
@@ -39,14 +40,16 @@ typedef enum dcli_loops_way {
 typedef struct dcli_loops_run {
     dcli_loops_way way;
     int row, sign; /* HOSTED: `row` is the number of the host */
-    int statement; /* FIXED: `rest` is a sum of counters of this statement's loops; inner loops among them may be HOSTED or `turned` */
-    int turned; /* FIXED: the loop inside this one, whose counter is in `rest`, is run around it: 1 upwards, -1 downwards; 0: it is not */
+    int statement; /* FIXED: `rest` is a sum of counters of the loops around this statement; inner loops among them
+                      may be HOSTED or `turned` */
+    int turned;    /* FIXED: threads run the loop inside this one, whose counter is in `rest`, around this one: 1
+                   upwards, -1 downwards; 0: they do not */
     dcli_loops_linear rest;
     isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
     isl_pw_aff *low, *high; /* the least and the greatest */
 } dcli_loops_run;
 
-/** The elements of an array that are copied before an operation, because its threads read them among those that it writes. */
+/** The elements of an array that are copied before an operation, because its threads read elements that it writes. */
 typedef struct dcli_loops_copy {
     int array, rank;
     dcli_loops_place place;                             /* of the first of these reads */
@@ -54,9 +57,10 @@ typedef struct dcli_loops_copy {
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the hosts */
 } dcli_loops_copy;
 
-/** A condition on the indices x of threads: constant + sum of index[r] * x[r] + sum of host[k] * (counter of host k) >= 0. */
+/** A condition that the indices x of threads fulfil: constant + sum of index[r] * x[r] + sum of host[k] * (counter k of
+ *  the program) >= 0. */
 typedef struct dcli_loops_slant {
-    int axis; /* the innermost index whose coefficient is 1 or -1: the condition is a bound of it */
+    int axis; /* the innermost index with a coefficient of 1 or -1; the condition is written as a bound of its range */
     int64_t constant, index[DCL_MAX_RANK], host[DCLI_LOOPS_DEPTH];
 } dcli_loops_slant;
 
@@ -73,7 +77,7 @@ typedef struct dcli_loops_operation {
     isl_set *box;                /* the threads */
     int slant_count;
     dcli_loops_slant slant[DCLI_LOOPS_SLANTS];
-    isl_set *over; /* of the box, only threads that fulfil the conditions are started; NULL: there are none */
+    isl_set *over; /* only threads of the box that are in this set are started; NULL: all are */
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK];   /* of the box, by the counters of the hosts */
     bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];    /* a read is of the thread's own element */
     bool copied[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS]; /* a read is of the copy that is made before the operation */
@@ -131,10 +135,10 @@ struct dcli_loops_plan {
     int shift;
     bool warned;
     bool improvable;        /* refused, or partly in order, because of how its statements depend on each other */
-    dcli_loops_mask failed; /* statements that stand in the way */
+    dcli_loops_mask failed; /* if the nest is refused: statements that could not be planned */
     int64_t in_order;       /* iterations of the loops that the program runs though nothing in them is parallel */
     int64_t bound_count, bound_capacity, bound_next;
-    struct dcli_loops_bound *bound; /* those that were evaluated */
+    struct dcli_loops_bound *bound; /* [bound_count] bounds that were evaluated, as rows: loop/bound.c */
     dcli_loops_touched *touched; /* [2 * tree->name_count] reads and writes of each argument; NULL: none is known yet */
 };
 
@@ -151,7 +155,8 @@ isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, c
 void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
 /** The loop of statement s at depth d is number `loop`: d; -1: it is not around s. */
 int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop);
-/** Whether a loop whose first value is the same everywhere can count in its own steps; others go through all values between. */
+/** Whether a loop whose first value is the same everywhere can count in its own steps; others go through all values
+ *  between. */
 bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop);
 /** The values that counter number k of `inside` has in statements: a set of one dimension.
  *  @param hosts  the counters by which it is given: the first ones of `inside`. */
@@ -164,15 +169,15 @@ void dcli_loops_bounds(dcli_loops_sets *sets, const isl_set *set, int d, isl_pw_
 /** The smallest box around a set, which is taken. */
 isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set);
 
-/** The loop around which a turned loop runs: the only one inside of it. */
+/** The loop that threads run around a turned loop: the one that is written inside it, alone. */
 static inline int dcli_loops_inner(const dcli_loops_tree *tree, int loop)
 {
     return tree->loop[loop].node->first->number;
 }
 
-/** Find conditions that all threads fulfil which run an iteration, where these threads are no box. */
+/** If the threads that run an iteration do not fill their box, find conditions that all of them fulfil. */
 void dcli_loops_find_slants(dcli_loops_sets *sets, dcli_loops_operation *operation);
-/** Whether all threads that run an iteration are started. */
+/** Whether the conditions leave out no thread that runs an iteration. */
 bool dcli_loops_slants_hold(dcli_loops_sets *sets, const dcli_loops_operation *operation);
 
 /** Iterations that run in the threads of an operation if nothing but its ways of running loops restricts them. */
@@ -183,37 +188,39 @@ isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_lo
 
 /** The elements that read r of statement s reaches in an iteration of the hosts. */
 isl_set *dcli_loops_elements(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r);
-/** Those that the body of the operation seems to read if its conditions are left out, as DCL derives them from its loops. */
+/** The elements that the read reaches if conditions of the body are ignored, which is what DCL derives from its
+ *  loops. */
 isl_set *dcli_loops_elements_derived(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r);
 
-/** What an operation reads of an array, and the box around it, in one iteration of the hosts. */
+/** How many elements of an array an operation reads in one iteration of the hosts, and how many are in the box around
+ *  one of its reads. */
 typedef struct dcli_loops_excess {
     double read, box;       /* elements */
-    bool estimated;         /* `read` was not counted to the end */
+    bool estimated;         /* `read` was extrapolated */
     dcli_loops_place place; /* of the read whose box it is */
 } dcli_loops_excess;
 
-/** Compare what an operation reads of an array with the largest box around one of its reads.
+/** Compare the number of elements that an operation reads of an array with the largest box around one of its reads.
  *  @return whether the box is larger. */
 bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
                             dcli_loops_excess *out);
 
-/** Whether the box of an operation of two parts has more than twice as many threads as those of the parts together, in an iteration of the
- *  hosts. */
+/** Whether the box of an operation has more than twice as many threads as the boxes of its two parts together, in an
+ *  iteration of the hosts. */
 bool dcli_loops_box_is_larger(dcli_loops_sets *sets, const dcli_loops_operation *together,
                               const dcli_loops_operation *a, const dcli_loops_operation *b);
 
 /** Whether the values of a variable reach the threads that use them: each computes them itself. */
 bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *operation, const dcli_loops_flow *flow);
 
-/** Put a sum of the counters of the loops around statements, as `2*i + j`, that grows along all their dependences: iterations with
- *  the same sum are independent. @return false: none was found. */
+/** Put a sum of the counters of the loops around statements, as `2*i + j`, that grows along all their dependences:
+ *  iterations with the same sum are independent. @return false: none was found. */
 bool dcli_loops_skew(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *hosts, dcli_text *out);
 
 /** The value of a bound for the counters of hosts. @return false: it has none, because nothing runs. */
 bool dcli_loops_evaluate(dcli_loops_plan *plan, isl_pw_aff *bound, int count, const int64_t counter[],
                          int64_t *value_out);
-/** The same, slowly. */
+/** dcli_loops_evaluate() by isl, which is slower. */
 bool dcli_loops_evaluate_by_isl(dcli_loops_plan *plan, isl_pw_aff *bound, int count, const int64_t counter[],
                                 int64_t *value_out);
 void dcli_loops_plan_forget_bounds(dcli_loops_plan *plan);

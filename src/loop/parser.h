@@ -26,15 +26,17 @@ typedef struct dcli_loops_parser {
     dcli_loops_statement *statement; /* the one whose expressions are read; NULL: a bound or a condition */
 } dcli_loops_parser;
 
-/** Read an expression. @return NULL: there is an error in it, which was told. */
+/** Read an expression. @return NULL: it has an error, which was reported. */
 dcli_loops_expr *dcli_loops_parse_value(dcli_loops_parser *parser);
 /** Find the variable of a name that can be used here. @return its number; -1: there is none. */
 int dcli_loops_parse_variable(const dcli_loops_parser *parser, const dcli_loops_sign *sign);
-/** Note that a variable is used in a statement, or is the counter of a loop. @return false: it is both, which was told. */
+/** Record that a variable is used in a statement, or is the counter of a loop. @return false: it is both, which was
+ *  reported. */
 bool dcli_loops_parse_note_use(dcli_loops_parser *parser, int variable, bool as_counter, dcli_loops_place place);
 /** Whether a name is that of a function that a nest may call. */
 bool dcli_loops_is_function(const dcli_loops_sign *sign);
-/** Check the number and types of the arguments of a call in a statement, and note its type. @return false: they are wrong, which was told. */
+/** Check the number and types of the arguments of a call in a statement, and set the call's type. @return false: they
+ *  are wrong, which was reported. */
 bool dcli_loops_check_call(dcli_loops_parser *parser, dcli_loops_expr *call, const dcli_loops_sign *sign);
 /** Read the target of an assignment: an element or a variable, without noting that it is read. */
 dcli_loops_expr *dcli_loops_parse_target(dcli_loops_parser *parser);

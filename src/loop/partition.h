@@ -1,6 +1,7 @@
-/* loop/partition.h - the space partition of statements: the numbers of the thread that runs an iteration, as affine forms of its counters.
+/* loop/partition.h - the space partition of statements: affine forms of an iteration's counters that give the numbers
+ * of the thread which runs it.
  *
- * Iterations that depend on each other have the same numbers; among such forms, there are as many independent ones as possible. So
+ * Iterations that depend on each other have the same numbers, and there are as many independent forms as possible. So
  * iterations with different numbers may run at the same time, without waiting for each other. */
 #ifndef DCLI_LOOP_PARTITION_H
 #define DCLI_LOOP_PARTITION_H
@@ -18,15 +19,16 @@ enum { DCLI_LOOPS_NUMBERS = 2 * DCLI_LOOPS_DEPTH }; /* most numbers of a thread 
 
 typedef struct dcli_loops_partition {
     dcli_loops_mask statements;
-    int component[DCLI_LOOPS_STATEMENTS]; /* by statement: the first one with which it is connected by dependences */
-    int rank[DCLI_LOOPS_STATEMENTS];      /* numbers of the threads of a component, by its first statement */
+    int component[DCLI_LOOPS_STATEMENTS]; /* by statement: the first statement to which dependences connect it */
+    int rank[DCLI_LOOPS_STATEMENTS];      /* how many numbers the threads of a component have, by its first statement */
     dcli_loops_linear number[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_NUMBERS]; /* by statement */
 } dcli_loops_partition;
 
 /** Find a partition.
  *  @param statements  those that are partitioned, in one iteration of the hosts.
- *  @param operation   reads of copies are no dependences; NULL: all are.
- *  @return yours, verified; end it with dcli_free(). NULL: none was found within the limit of isl's operations, or no memory. */
+ *  @param operation   reads that it redirects to copies are no dependences; NULL: all are.
+ *  @return yours, verified; end it with dcli_free(). NULL: none was found within the limit of isl's operations, or
+ *  there is no memory. */
 dcli_loops_partition *dcli_loops_partition_find(dcli_loops_sets *sets, dcli_loops_mask statements,
                                                 const dcli_loops_hosts *hosts, const dcli_loops_operation *operation,
                                                 dcli_loops_path path);
@@ -35,7 +37,8 @@ dcli_loops_partition *dcli_loops_partition_find(dcli_loops_sets *sets, dcli_loop
 bool dcli_loops_partition_verify(dcli_loops_sets *sets, const dcli_loops_partition *partition,
                                  const dcli_loops_hosts *hosts, const dcli_loops_operation *operation);
 
-/** Whether iterations of a component that have the same thread in partition a have the same one in b, of the same statements. */
+/** Whether iterations of a component that have equal numbers in partition a also have equal numbers in partition b of
+ *  the same statements. */
 bool dcli_loops_partition_refines(dcli_loops_sets *sets, const dcli_loops_partition *a, const dcli_loops_partition *b,
                                   const dcli_loops_hosts *hosts);
 

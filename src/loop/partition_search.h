@@ -1,4 +1,4 @@
-/* loop/partition_search.h - a space partition while it is searched: for the files that find it. */
+/* loop/partition_search.h - the state of a search for a space partition, shared by the files that search. */
 #ifndef DCLI_LOOP_PARTITION_SEARCH_H
 #define DCLI_LOOP_PARTITION_SEARCH_H
 
@@ -17,16 +17,16 @@ typedef struct dcli_partition_search {
     int64_t pair_count, pair_capacity;
     dcli_partition_pair *pair;
     dcli_loops_partition *found;
-    dcli_loops_mask component;                        /* whose numbers are searched */
-    int base[DCLI_LOOPS_STATEMENTS], forms, unknowns; /* by Farkas' lemma: loop/partition_farkas.c */
+    dcli_loops_mask component;                        /* the statements whose numbers are searched */
+    int base[DCLI_LOOPS_STATEMENTS], forms, unknowns; /* used by loop/partition_farkas.c */
 } dcli_partition_search;
 
-/** Search numbers of the component by Farkas' lemma. @param component  its first statement. */
+/** Find numbers of the component by Farkas' lemma. @param component  its first statement. */
 void dcli_partition_by_farkas(dcli_partition_search *search, int component);
-/** Take the coincident dimensions of a schedule by isl as numbers of the component. */
+/** Find numbers of the component by isl's scheduler: the coincident dimensions of a schedule. */
 void dcli_partition_by_schedule(dcli_partition_search *search);
 
-/** Put a form of a statement, whose counters have the names <letter><depth>. */
+/** Print a form; the counter at depth d is named <letter><d>. */
 void dcli_partition_put_form(dcli_text *out, const dcli_loops_linear *form, char letter);
 
 /* ---- independent forms: loop/partition_forms.c ---- */
@@ -38,11 +38,11 @@ typedef struct dcli_partition_forms {
     int pivot[DCLI_LOOPS_DEPTH]; /* column of the first element of each row; no other row has one there */
 } dcli_partition_forms;
 
-/** Add a form's factors. @return whether they are independent of those before. */
+/** Add the factors of a form to a matrix. @return whether they are linearly independent of those in it. */
 bool dcli_partition_add_form(dcli_partition_forms *forms, const dcli_loops_linear *form);
-/** The factors of counters alone in number n of a statement: those of hosts tell no iterations apart. */
+/** Form n of a statement without the hosts' counters, which are the same for all iterations that are compared. */
 dcli_loops_linear dcli_partition_of_counters(const dcli_partition_search *search, int s, int n);
-/** The numbers of a statement that were found. */
+/** Collect the forms that were found for a statement, without the hosts' counters. */
 void dcli_partition_find_forms(const dcli_partition_search *search, int s, dcli_partition_forms *forms_out);
 
 #endif

@@ -1,10 +1,10 @@
-/* loop/plan.h - what is done for a loop nest: operations over the elements that it writes, and loops around them that the
- * program runs.
+/* loop/plan.h - what is done for a loop nest: operations over the elements that it writes, and loops around them that
+ * the program runs.
  *
- * An operation computes elements of its outputs, each by one thread: the thread of element x runs, in the program's order, the
- * iterations of the operation's statements that write x. So operations have the form of bodies of dcl_forall(). Where threads
- * read elements that others write later, these are copied to another array by an operation before. The plan is verified
- * before it is used (loop/verify.c). */
+ * An operation computes elements of its outputs, each by one thread: the thread of element x runs, in the program's
+ * order, the iterations of the operation's statements that write x. So operations have the form of bodies of
+ * dcl_forall(). Where threads read elements that others write later, these are copied to another array by an operation
+ * before. The plan is verified before it is used (loop/verify.c). */
 #ifndef DCLI_LOOP_PLAN_H
 #define DCLI_LOOP_PLAN_H
 
@@ -22,7 +22,7 @@ typedef struct dcli_loops_operand {
     bool of_copy;      /* not the argument, but an array of its grid that keeps a copy of some of its elements */
     int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
     int64_t value;     /* of an integer of the plan */
-    int bound; /* the integer is the first (1 + 2 * r) or last (2 + 2 * r) index of axis r of the box; 0: it is not */
+    int bound; /* if not 0, the integer is the first (1 + 2 * r) or the last (2 + 2 * r) index of axis r of the box */
     const char *over;       /* OVER: ranges of the indices; borrowed until the plan is freed */
     dcli_loops_place place; /* of an array in the nest: where the operation reads or writes it */
 } dcli_loops_operand;
@@ -73,15 +73,16 @@ void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out);
 /** Explain the plan: for each loop whether it is parallel, in order or a reduction, and why. */
 void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out);
 
-/** Record an error at a place of the nest. @param code  a constant. @param note  a way out. @return status. */
+/** Record an error at a place of the nest. @param code  a constant. @param note  what the user can do.
+ *  @return status. */
 dcl_status dcli_loops_plan_fail(const dcli_loops_plan *plan, dcli_loops_place place, dcl_status status,
                                 const char *code, const char *note, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
-/** Put a warning for each part of the nest in which nothing runs in parallel, and for each array that is copied although little of it is
- *  read; once for a plan.
+/** Print a warning for each part of the nest in which nothing runs in parallel, and for each array of which nodes get a
+ *  box that is much larger than what they read. Does nothing when it is called again for a plan.
  *  @param moves  whether elements are copied: between nodes, or from the program's memory.
- *  @return whether there is one. */
+ *  @return whether there is a warning. */
 bool dcli_loops_plan_warn(dcli_loops_plan *plan, bool moves, dcli_text *out);
 
 #endif

@@ -24,8 +24,9 @@ bool dcli_loops_sign_is(const dcli_loops_sign *sign, const char *spelling);
 /** Whether it has one of these spellings, which are separated by blanks. */
 bool dcli_loops_sign_in(const dcli_loops_sign *sign, const char *spellings);
 
-/** Record an error at the first place where a text has a name: its sentence, and after a ';' a note.
- *  @param code  a constant.
+/** Record an error at the first place where a text contains a name.
+ *  @param code      a constant.
+ *  @param sentence  what follows a ';' becomes a note.
  *  @return status. */
 dcl_status dcli_loops_fail_at(const char *text, const char *name, dcl_status status, const char *code,
                               const char *sentence);

@@ -1,15 +1,16 @@
-/* net/direct.h - whether nothing lies between the two ends of a TCP connection: no relay, tunnel or network. */
+/* net/direct.h - tells whether a TCP connection leads directly from one process to the other: no relay, tunnel or
+ * network lies between. */
 #ifndef DCLI_NET_DIRECT_H
 #define DCLI_NET_DIRECT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Describe a connection in 64 bits: a hash of the running system, its network namespace, and the addresses and ports of both ends. The
- *  ends tell each other their own views. If what an end hears is what it computes with `of_peer`, the system connects the two directly:
- *  what lies between has connections of its own, with other ports.
- *  @param of_peer  as the other end describes it.
- *  @return 0: it cannot be told. */
+/** Describe a connection in 64 bits: a hash of the running system, its network namespace, and the addresses and ports
+ *  of both ends. Each end sends the other its own view. If an end receives what it computes itself with `of_peer`, the
+ *  system connects the two directly, because a relay has connections of its own, with other ports.
+ *  @param of_peer  describe it as seen from the other end.
+ *  @return 0: not known. */
 uint64_t dcli_direct_view(int fd, bool of_peer);
 
 #endif

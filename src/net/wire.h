@@ -14,8 +14,8 @@ enum {
     DCLI_WIRE_SPARE = 1024
 };
 
-/** A message that waits: to be sent when the connection is up; or, received early or sent by this endpoint to itself, to
- *  be taken. */
+/** A message that waits: to be sent when the connection is up; or, received early or sent by this endpoint to itself,
+ *  to be taken. */
 typedef struct dcli_parcel {
     zmq_msg_t header, payload;
     int from; /* the sender; in to_send, the receiver */
@@ -59,7 +59,8 @@ typedef struct dcli_wire_peer {
     int64_t ahead_bytes;    /* bytes received and not taken at the last check */
     uint64_t sent, heard;   /* numbers of the last messages sent and received on its connection; see seal.h */
     char broken[192];       /* why nothing more of it is accepted; "": its connection has only ended */
-    bool direct;            /* nothing lies between: its payloads are not summed */
+    bool direct;            /* nothing lies between (net/direct.h): payloads to it go without a checksum, those from
+                               it may */
     bool foreign;           /* this side connected, and the other end belongs to another user */
     int connection;         /* if this side connected: descriptor of the connection, libzmq's */
     int fd;                 /* if the peer connected: the descriptor by which its messages arrive */

@@ -146,9 +146,9 @@ bool dcli_acceptor_next_flood(dcli_acceptor *acceptor, int64_t *holder_out);
 int dcli_acceptor_cut_silent(dcli_acceptor *acceptor, int64_t before_ns);
 /** When the oldest connection was made over which no message was received; INT64_MAX: there is none. */
 int64_t dcli_acceptor_oldest_silent_ns(const dcli_acceptor *acceptor);
-/** End the connection without a holder over which a message has arrived by descriptor `fd` (ZMQ_SRCFD).
- *  @param id  its routing id: if that connection has ended, a later one that has the descriptor now is spared; NULL:
- *             whichever connection has the descriptor is ended. */
+/** End the connection that has descriptor `fd`, over which a message has arrived (ZMQ_SRCFD), if it has no holder.
+ *  @param id  routing id that the message came with: if the connection of this id has ended, nothing is done, because
+ *  another connection may have its descriptor now. NULL: whichever connection has the descriptor is ended. */
 void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd, const void *id, size_t id_bytes);
 
 #endif

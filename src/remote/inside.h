@@ -143,8 +143,8 @@ struct dcli_chunk {
     cl_int status;
 };
 
-/** The end of a command of the device, which a callback of its driver passes to the serving thread, or for which that thread
- *  asks. */
+/** The end of a command of the device, which a callback of its driver passes to the serving thread, or for which that
+ *  thread asks. */
 typedef struct dcli_completion {
     struct dcli_completion *next;
     dcli_remote *remote;
@@ -159,7 +159,8 @@ typedef struct dcli_completion {
     struct dcli_completion *later; /* the next one of its queue, by submission */
 } dcli_completion;
 
-/** For the end of payloads that are memory of buffers: a thread of ZeroMQ wakes the serving thread, as long as that serves. */
+/** For the end of payloads that are memory of buffers: a thread of ZeroMQ wakes the serving thread, as long as that
+ *  serves. */
 typedef struct dcli_lender {
     pthread_mutex_t lock;
     dcli_endpoint *endpoint; /* NULL: it does not serve any more */
@@ -284,8 +285,9 @@ bool dcli_completions_take(dcli_remote *remote);
 bool dcli_completions_poll(dcli_remote *remote);
 /** End an event, and report it. @param real  event of the device, for its times; NULL: none. */
 void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real);
-/** Have the serving thread learn when a real event of a command queue ends. In a queue in order it learns of ends in the order of
- *  these calls, whatever the order of the driver's callbacks. @param event  takes a reference of its own; NULL: none. */
+/** Have the serving thread learn when a real event of a command queue ends. In a queue in order it learns of ends in
+ *  the order of these calls, whatever the order of the driver's callbacks. @param event  takes a reference of its own;
+ *  NULL: none. */
 dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
                                dcli_chunk *chunk);
 /** End a command that is in no list. */
@@ -344,7 +346,8 @@ bool dcli_peer_has_told(const dcli_remote *remote, const dcli_object *event, cl_
 
 /* ---- serve.c ---- */
 
-/** Handle a received message; takes over `received` if it is kept. @return DCL_ERR_TIMEOUT: the driver ends the session. */
+/** Handle a received message; takes over `received` if it is kept. @return DCL_ERR_TIMEOUT: the driver ends the
+ *  session. */
 dcl_status dcli_remote_hear(dcli_remote *remote, dcli_received *received);
 
 /* ---- program.c ---- */
@@ -383,7 +386,8 @@ dcl_status dcli_kernel_output_open(dcli_remote *remote);
 void dcli_kernel_output_send(dcli_remote *remote);
 /** Whether something was printed for which the driver has no room yet. */
 bool dcli_kernel_output_waits(const dcli_remote *remote);
-/** Note how many bytes the driver has taken. @return false: more than were sent. */
+/** Record how many bytes of what kernels have printed the driver has taken in all. @return false: more than were
+ *  sent. */
 bool dcli_kernel_output_taken(dcli_remote *remote, int64_t taken);
 void dcli_kernel_output_close(dcli_remote *remote);
 

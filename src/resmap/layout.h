@@ -43,7 +43,7 @@ typedef struct dcli_map_rule {
     /* DEALT */
     dcl_order order;
     dcl_deal deal;
-    int64_t piece[DCL_MAX_RANK]; /* elements of a piece per axis; with rank 0: one */
+    int64_t piece[DCL_MAX_RANK]; /* elements of a piece per axis; rank 0: 1 along each axis of any grid */
     int64_t seed;                /* DCL_DEAL_HASH: which permutation of the pieces */
     /* DEALT by table: for each run of consecutive pieces its length and its node. BOXES: for each box its node,
      * start[rank], count[rank]. NULL: neither. A rule that is owned holds a reference. */
@@ -63,8 +63,8 @@ typedef struct dcli_map_rule {
     int halo_rank;
     int64_t halo_low[DCL_MAX_RANK], halo_high[DCL_MAX_RANK];
     unsigned periodic; /* bit d: axis d is periodic, as far as reads are concerned; DCLI_ALL_PERIODIC: all axes */
-    /* AXES: each node also stores this many lines (all elements of an index of the first axis) before and after its own,
-     * directly beside them: overlap.c. 0: none. Not with a halo, `every`, or copies. */
+    /* AXES: each node also stores this many lines (all elements of an index of the first axis) before and after its
+     * own, directly beside them: overlap.c. 0: none. Not with a halo, `every`, or copies. */
     int64_t overlap;
 } dcli_map_rule;
 
@@ -218,8 +218,8 @@ const char *dcli_map_rule_print_nodes(const dcli_map_rule *rule, char *text_out,
 bool dcli_map_rule_has_room(const dcli_map_rule *rule, int first);
 /** Whether one of the nodes first .. first + count - 1 is in the rule's list. */
 bool dcli_map_rule_lists(const dcli_map_rule *rule, int first, int count);
-/** Call this after the last dcli_map_rule_add_nodes(). If place k is node k for all `nodes` nodes of the cluster, the list
- *  is dropped, because that is the default. */
+/** Call this after the last dcli_map_rule_add_nodes(). If place k is node k for all `nodes` nodes of the cluster, the
+ *  list is dropped, because that is the default. */
 void dcli_map_rule_end_nodes(dcli_map_rule *rule, int nodes);
 /** The node at a place; 0 <= place < node_count. */
 int dcli_map_rule_node(const dcli_map_rule *rule, int place);
@@ -277,8 +277,9 @@ static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
     return place >= 0 && place < layout->rule.copies;
 }
 
-/** Find the region of a node's part, and that of the part together with the lines around it (rule.overlap), as far as these are
- *  in the grid. @return DCL_OK or DCL_ERR_NOMEM. *found_out: false: the layout has no such lines, or the node owns nothing. */
+/** Find the region of a node's part, and that of the part together with the lines around it (rule.overlap), as far as
+ *  these are in the grid. @return DCL_OK or DCL_ERR_NOMEM. *found_out: false: the layout has no such lines, or the node
+ *  owns nothing. */
 dcl_status dcli_layout_around(const dcli_layout *layout, int node, bool *found_out, dcli_region *own_out,
                               dcli_region *around_out);
 /** The elements of a line: one index of the first axis, with padding. For layouts with an overlap. */

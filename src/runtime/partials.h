@@ -10,13 +10,15 @@ struct dcli_partials {
     dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
     int results;      /* the number of results it is made for */
     int64_t stamp;    /* of the reduction that uses it, or used it last: 1, 2, ... (dcli_body.partials) */
-    dcl_array *level[DCLI_MAX_RESULTS][2]; /* of a tree, those of each result; NULL: not made yet */
+    dcl_array *level[DCLI_MAX_RESULTS][2]; /* by result: the two arrays that the levels of a tree of reductions use
+                                              in turn; NULL: not made yet */
     struct dcli_partials *next;
 };
 
 /** Get an array, with a new stamp. @param partials_out  NULL after some errors; end it with dcli_partials_put(). */
 dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_partials **partials_out);
-/** Make an array of partial results for plans only. @param array_out  freed with dcli_array_free(); NULL: there is none. */
+/** Make an array of partial results for plans only. @param array_out  freed with dcli_array_free(); NULL: there is
+ *  none. */
 dcl_status dcli_partials_imagine(dcl_cluster *cluster, int results, dcl_array **array_out);
 /** The arguments that the parser of a reduction adds. */
 enum { DCLI_PARTIALS_ADDED = 2 };

@@ -47,8 +47,8 @@ dcl_status dcli_loops_run(const dcl_call *call);
 dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look);
 dcl_status dcli_keyed_look(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                            const dcli_look *look);
-/** Run a checked keyed reduction, or pass its operations to `look` if that is not NULL. The lock is held. @param imagined  number of the
- *  last array that the caller has made without storage. */
+/** Run a checked keyed reduction, or pass its operations to `look` if that is not NULL. The lock is held.
+ *  @param imagined  number of the last array that the caller has made without storage. */
 dcl_status dcli_keyed_start(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[],
                             const dcli_look *look, int imagined);
 dcl_status dcli_copy_look(dcl_array *from, dcl_array *to, const dcli_look *look);
@@ -72,10 +72,11 @@ dcl_status dcli_filled_run(const dcl_call *call, const dcli_look *look, bool *fo
 /** Run a reduction of any kind, or pass its operations to `look` (call.c). */
 dcl_status dcli_reduction_call(const dcl_call *call);
 dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look);
-/** If a reduction along axes moves less when the owners of an input compute partial results, run it so. @param look, found_out  as of
- *  dcli_elements_run(). */
+/** If a reduction along axes moves fewer bytes when the owners of an input compute partial results, run it that way
+ *  (runtime/at_input.c).
+ *  @param look, found_out  as of dcli_elements_run(). */
 dcl_status dcli_at_input_run(const dcl_call *call, const dcli_look *look, bool *found_out);
-/** The same while the lock is held. @param imagined  as of dcli_keyed_start(). */
+/** dcli_at_input_run() while the lock is held. @param imagined  as of dcli_keyed_start(). */
 dcl_status dcli_at_input_start(const dcl_call *call, const dcli_look *look, int imagined, bool *found_out);
 /** If a reduction into arrays has a DCL_RESULT_AT, run it. @param look, found_out  as of dcli_elements_run(). */
 dcl_status dcli_along_places_run(const dcl_call *call, const dcli_look *look, bool *found_out);
@@ -147,7 +148,8 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
 /** Set report->seen.index and method of an operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned);
 
-/** Make the report of an operation, or add a further operation to it (a dcli_planned_fn). @param asked  a dcli_report_asked. */
+/** Make the report of an operation, or add a further operation to it (a dcli_planned_fn). @param asked  a
+ *  dcli_report_asked. */
 dcl_status dcli_report_on(void *asked, const dcli_planned *planned);
 
 /** Find better maps and grains for the body, and add them to report->advice. The rest of the report is complete.
@@ -155,8 +157,8 @@ dcl_status dcli_report_on(void *asked, const dcli_planned *planned);
 dcl_status dcli_report_advise(dcli_report *report, const dcli_planned *planned);
 /** Append a sentence to the advice. */
 dcl_status dcli_report_say(dcli_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** Advise on one array that is read: whether a map derived from the first output's saves at least half of the bytes that
- *  the array causes to move. @param row  of report->array. */
+/** Advise on one array that is read: whether a map derived from the first output's saves at least half of the bytes
+ *  that the array causes to move. @param row  of report->array. */
 dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *planned, int row);
 
 /** Advise on the arrays that have the first output's map: whether another map for all of them makes less than half as
@@ -168,11 +170,11 @@ dcl_status dcli_report_advise_together(dcli_report *report, const dcli_planned *
 dcl_status dcli_report_try_for_all(const dcli_report *report, const dcli_planned *planned, const dcli_map_rule *rule,
                                    char *names, size_t capacity, int64_t *bytes_out);
 
-/** Find the number that the nodes know a body by (a dcli_planned_fn). @param kernel  an int64_t; 0: they do not have it,
- *  or the session does not lend. */
+/** Find the number that the nodes know a body by (a dcli_planned_fn). @param kernel  an int64_t; 0: they do not have
+ *  it, or the session does not lend. */
 dcl_status dcli_report_find_body(void *kernel, const dcli_planned *planned);
-/** Wait for all calls, and ask the nodes what they have measured of a body. Takes the lock. @param times_out  unchanged if
- *  another thread is asking; free it with dcli_free(). */
+/** Wait for all calls, and ask the nodes what they have measured of a body. Takes the lock. @param times_out  unchanged
+ *  if another thread is asking; free it with dcli_free(). */
 dcl_status dcli_report_ask(dcl_cluster *cluster, int64_t kernel, dcli_times **times_out);
 /** Advise on a map that divides the work evenly, by report->times. */
 dcl_status dcli_report_advise_balance(dcli_report *report, const dcli_planned *planned);

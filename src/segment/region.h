@@ -46,7 +46,7 @@ dcli_region dcli_region_padded(const dcl_box *box, int64_t offset, int64_t bytes
 /** Number of elements of that storage, including padding. */
 int64_t dcli_padded_elements(const dcl_box *box, int64_t bytes);
 
-/** Reduce a region to the indices that are also in `box`. @return false if there are none; *out has none, then. */
+/** Reduce a region to the indices that are also in `box`. @return false: there are none; *out is then empty. */
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out);
 
 /** Whether two regions whose boxes have the same counts have the same steps. Axes of one index do not matter. */

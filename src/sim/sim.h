@@ -79,7 +79,7 @@ typedef struct dcl_sim_figures {
     int64_t first_ns, step_ns;     /* from the first call to the program's knowing that the first step is complete; that
                                      all are, by their number: planning is included */
     int64_t bound_ns;              /* per step: what the device or a link of some node takes if it never waits */
-    int64_t balanced_ns;           /* per step: what the devices take if the work is distributed at will */
+    int64_t balanced_ns;           /* per step: time of the devices if the work could be distributed in any way */
     dcl_sim_traffic control, data; /* of all nodes and the program, all steps. data: chunks with their payload */
     dcl_sim_loans loans;
     dcl_sim_traffic host_out, host_in;      /* of them, those that the program sends and receives */

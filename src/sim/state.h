@@ -41,8 +41,8 @@ typedef struct dcli_sim_event {
             int64_t elements, took_ns; /* DONE */
         };
         struct {
-            /* lending: `number` is the batch (HUNGRY: `upto`), `operation` HUNGRY: `first`; `chunk` HUNGRY: bytes, LENT: the
-             * number of batches, RESULT: time of the kernels; `busy_ns` as HUNGRY has it */
+            /* lending: `number` is the batch (HUNGRY: `upto`), `operation` HUNGRY: `first`; `chunk` HUNGRY: bytes,
+             * LENT: the number of batches, RESULT: time of the kernels; `busy_ns` as HUNGRY has it */
             int64_t question, chunk, busy_ns;
         };
     };
@@ -56,7 +56,8 @@ typedef struct dcli_sim_known {
     struct dcli_sim_size *size; /* [batches] sizes of the loans of its batches; NULL: no loan was considered yet */
 } dcli_sim_known;
 
-/** The sizes of the loan of a batch. They are the same for every thief, because no thief reads memory of others in place. */
+/** The sizes of the loan of a batch. They are the same for every thief, because no thief reads memory of others in
+ *  place. */
 struct dcli_sim_size {
     dcl_status status; /* of planning it */
     dcli_loan_size size;
@@ -84,11 +85,11 @@ enum { DCLI_SIM_SAMPLES = 9 };
 
 /** The state of lending of a node. */
 typedef struct dcli_sim_lending {
-    double sample[DCLI_SIM_SAMPLES]; /* ns per element of the last launches, by turns */
+    double sample[DCLI_SIM_SAMPLES]; /* ns per element of the last launches, a ring buffer */
     int64_t samples;
     int64_t launches, launched_elements; /* in the device's queue, borrowed batches included */
     int64_t front_since;                 /* when the first of them has begun */
-    int64_t borrowed;                    /* batches that others have lent and that have not ended */
+    int64_t borrowed;                    /* batches borrowed from others that have not ended */
     int64_t borrowed_running;            /* ... those of them that are in the device's queue */
     int64_t borrowed_waiting;            /* elements of the others */
     int64_t seen;                        /* the last operation that it knows */
@@ -108,7 +109,7 @@ typedef struct dcli_sim_node {
     dcli_node *machine;
     dcli_sim_event *inbox; /* [first .. count) wait for the processor */
     int64_t first, count, capacity;
-    bool busy;     /* the processor does something until a DCLI_SIM_FREE */
+    bool busy;     /* the processor is busy until event DCLI_SIM_FREE */
     int64_t clock; /* time until which it is busy, as far as known */
     int64_t device_free, pack_free, commit_free, out_free, in_free; /* when each of these is free again */
     double slowness;
@@ -157,8 +158,8 @@ static inline void dcli_sim_check(dcli_sim *sim, dcl_status status)
         sim->status = status;
 }
 
-/** The end of something that begins at a virtual time and takes `ns`. If that is beyond DCLI_SIM_MOST_NS, the simulation
- *  fails. */
+/** The end of something that begins at a virtual time and takes `ns`. If that is beyond DCLI_SIM_MOST_NS, the
+ *  simulation fails. */
 int64_t dcli_sim_end(dcli_sim *sim, int64_t begin, double ns);
 
 /* ---- link.c */
@@ -173,12 +174,13 @@ void dcli_sim_receive(dcli_sim *sim, const dcli_sim_event *event);
 /** Send the descriptor of an operation, or that it has failed, to the children in the tree.
  *  @param kind  OPERATIONS or FAILED */
 void dcli_sim_send_down(dcli_sim *sim, int from, dcli_message_kind kind, int64_t operation);
-/** Report the least watermarks of a node and of those below it to its parent, if they have changed since the last report. */
+/** Report the least watermarks of a node and of those below it to its parent, if they have changed since the last
+ *  report. */
 void dcli_sim_rise(dcli_sim *sim, int node);
 /** Record the watermarks that a child has reported. */
 void dcli_sim_take_risen(dcli_sim *sim, const dcli_sim_event *event);
-/** Bytes of the authentication tags of a message to node `top`: one for each node of its subtree, except for `top` itself if
- *  the program sends it the message. See worker/tree.c and net/proof.h. */
+/** Bytes of the authentication tags of a message to node `top`: one for each node of its subtree, except for `top`
+ *  itself if the program sends it the message. See worker/tree.c and net/proof.h. */
 int64_t dcli_sim_proof_bytes(int nodes, int fanout, int top);
 
 /* ---- node.c */

@@ -33,10 +33,11 @@ typedef struct dcli_lend_case {
  *  @return 0 .. offered */
 int64_t dcli_lend_count(const dcli_lend_case *c);
 
-/** Leave out the first of the batches to be lent, at most an eighth of them, or one, so that the loans begin at multiples of
- *  a number that is as near to `each` as possible. Otherwise there would be short loans at both ends.
+/** Leave out some of the first batches to be lent, at most an eighth of them or one, so that loans begin at multiples
+ *  of a number as near to `each` as possible. Otherwise the loans at both ends would be short.
  *  @param end    number of the first batch after those to be lent.
- *  @param count  batches to be lent. @param each  batches per loan, a power of two.
+ *  @param count  batches to be lent.
+ *  @param each   batches per loan, a power of two.
  *  @return the number of batches to lend, 1 .. count */
 int64_t dcli_lend_even(int64_t end, int64_t count, int64_t each);
 

@@ -2,10 +2,11 @@
  * These are further events of the state machine in node.h, and questions to it.
  *
  * The node that asks is the thief, the node that it asks the victim. A thief has at most one open question per victim;
- * questions are numbered from 1 on, per victim. LENT lends consecutive batches, divided into loans: a loan is one batch, or
- * some that follow each other, which the thief runs together and returns together. A batch may be lent
- * several times: the thief, the number of the question and the first batch of the loan together identify a loan. Every question gets one answer, LENT or NOTHING; every loan
- * gets one answer, RESULT or RETURNED. Only the victim writes its part.
+ * questions are numbered from 1 on, per victim. LENT lends consecutive batches, divided into loans: a loan is one
+ * batch, or some that follow each other, which the thief runs together and returns together. A batch may be lent
+ * several times: the thief, the number of the question and the first batch of the loan together identify a loan. Every
+ * question gets one answer, LENT or NOTHING; every loan gets one answer, RESULT or RETURNED. Only the victim writes its
+ * part.
  *
  * The state machine decides what may be lent and what must be answered. Its executor decides when to ask, how many of
  * the batches that may be lent are lent, and when to take them back. The state machine itself answers NOTHING when
@@ -18,8 +19,9 @@
 
 #include "workqueue/node.h"
 
-/** The end of the loan that begins with `batch`, if batches up to `end` are lent in loans of `each`. Loans are divided where a
- *  number of a batch is a multiple of `each`, so that the same loans come again, and their plans can be used again. */
+/** The end of the loan that begins with `batch`, if batches up to `end` are lent in loans of `each`. Loans are divided
+ *  where a number of a batch is a multiple of `each`, so that the same loans come again, and their plans can be used
+ *  again. */
 static inline int64_t dcli_loan_end(int64_t batch, int64_t end, int64_t each)
 {
     int64_t count = each - batch % each;
@@ -28,7 +30,8 @@ static inline int64_t dcli_loan_end(int64_t batch, int64_t end, int64_t each)
 
 /* ---- the thief ---- */
 
-/** Whether any node may have batches to lend of some operation that this node has seen and not retired. Cost: constant. */
+/** Whether any node may have batches to lend of some operation that this node has seen and not retired. Cost:
+ *  constant. */
 bool dcli_node_may_borrow(const dcli_node *node);
 /** Whether another node may have batches to lend of some operation, up to this one, that this node has seen and not
  *  retired: see dcli_may_be_lent(). A node without any need not be asked. */
@@ -43,8 +46,8 @@ int64_t dcli_node_loan_room(const dcli_node *node);
 /** Whether a question to this node has no answer yet. */
 bool dcli_node_is_asking(const dcli_node *node, int victim);
 
-/** Peer `from` lends batches `first` .. `first` + `count` - 1 of its plan for an operation, in loans of `each`, in answer to a
- *  question. Their inputs follow. In the functions that follow, `batch` is the first one of a loan. */
+/** Peer `from` lends batches `first` .. `first` + `count` - 1 of its plan for an operation, in loans of `each`, in
+ *  answer to a question. Their inputs follow. In the functions that follow, `batch` is the first one of a loan. */
 dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t operation, int64_t first, int64_t count,
                           int64_t each);
 /** Input chunk `chunk` of a loan has arrived; chunks come in the order of their numbers in the loan's plan.
@@ -63,8 +66,8 @@ dcl_status dcli_node_loan_done(dcli_node *node, int victim, int64_t question, in
 
 /** Peer `from` asks for work; it knows operations first .. upto and has memory for `bytes` (dcli_loan_size.bytes). */
 dcl_status dcli_node_hungry(dcli_node *node, int from, int64_t question, int64_t first, int64_t upto, int64_t bytes);
-/** The next node after `after` (-1: the first) with an open question. @return -1: there is none. Cost without questions:
- *  a comparison. */
+/** The next node after `after` (-1: the first) with an open question. @return -1: there is none. Cost without
+ *  questions: a comparison. */
 int dcli_node_next_hungry(const dcli_node *node, int after);
 
 /** What can be lent to a thief now: batches [first, end) of the operation; any of the last of them may be lent. */
@@ -74,11 +77,12 @@ typedef struct dcli_offer {
     int64_t waiting; /* batches of the operation that have not been started, including those offered */
 } dcli_offer;
 
-/** Find what can be lent to a thief that asks: up to `most` batches, in loans of `each`, as many as both nodes have memory
- *  for. @return false: nothing, at present. Cost: the batches of one operation, and terms.loan_of() for each loan. */
+/** Find what can be lent to a thief that asks: up to `most` batches, in loans of `each`, as many as both nodes have
+ *  memory for. @return false: nothing, at present. Cost: the batches of one operation, and terms.loan_of() for each
+ *  loan. */
 bool dcli_node_offer(dcli_node *node, int thief, int64_t most, int64_t each, dcli_offer *offer_out);
-/** Lend the last `count` of the batches that dcli_node_offer() finds, with `each` batches per loan. Action LEND follows. The
- *  thief's question is then answered.
+/** Lend the last `count` of the batches that dcli_node_offer() finds, with `each` batches per loan. Action LEND
+ *  follows. The thief's question is then answered.
  *  @return false: fewer batches are offered now, or batches of another operation; or the node is held. */
 bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count, int64_t each);
 /** Answer a question with NOTHING. @return false: no question is open. */
@@ -102,11 +106,11 @@ typedef struct dcli_lent_batch {
 /** Number n, from 0 on, of the loans that are not taken back. @return false: there are no more. */
 bool dcli_node_lent_batch(const dcli_node *node, int64_t n, dcli_lent_batch *batch_out);
 
-/** Whether batches that were lent to a node are still out. */
+/** Whether a node has not returned some batch that was lent to it. */
 bool dcli_node_has_lent(const dcli_node *node, int thief);
 
-/** No question will be sent or answered with a loan any more: finished operations need not be kept for questions, and all
- *  open questions of others get NOTHING. Loans that are under way go on. */
+/** No question will be sent or answered with a loan any more: finished operations need not be kept for questions, and
+ *  all open questions of others get NOTHING. Loans that are under way go on. */
 void dcli_node_stop_lending(dcli_node *node);
 
 #endif

@@ -36,11 +36,13 @@ void dcli_asking_choose(dcli_asking *asking, uint64_t seed, int self, int count,
                         const bool absent[]);
 /** Set the limit of the memory that questions reserve. @param loan_bytes  terms.loan_bytes of the node */
 void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes);
-/** Ask the nodes that may have batches for which they were not asked yet, by dcli_node_ask(). A node that has refused
- *  is asked again only if a later operation is known and a pause has passed; the pause doubles with every refusal. A node
- *  that still has batches of this one is not asked, if this node asks at most DCLI_ASK_NEAR: it had nothing else to do.
- *  @param upto  the last operation to ask for, which the node has seen. @param later_out  set to true if a node may be
- *  asked after a pause. @return how many were asked. */
+/** Ask nodes for work by dcli_node_ask(): those that may have batches for which they were not asked yet. A node that
+ *  has refused is asked again only when a later operation is known and a pause has passed; each refusal doubles the
+ *  pause. If this node asks at most DCLI_ASK_NEAR others, it does not ask one that still has batches of its own: that
+ *  one borrowed them for lack of work.
+ *  @param upto  the last operation to ask for, which this node has seen.
+ *  @param later_out  set to true if a node may be asked after a pause.
+ *  @return how many were asked. */
 int dcli_asking_ask(dcli_asking *asking, dcli_node *node, int64_t upto, int64_t now_ns, bool *later_out);
 /** Record that a question was answered, or that the node which was asked is lost. @param lent  the answer was LENT */
 void dcli_asking_answered(dcli_asking *asking, int victim, bool lent, int64_t now_ns);
