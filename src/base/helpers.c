@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/signals.h"
 
-enum { MOST_HELPERS = 8, SPIN_NS = 50000 };
+enum { MOST_HELPERS = 12, SPIN_NS = 50000 };
 
 struct dcli_helpers {
     int count; /* number of threads to start; fewer may run, see `started` */
@@ -39,7 +39,7 @@ int dcli_helpers_usual(void)
         return count < MOST_HELPERS ? count : MOST_HELPERS;
     cpu_set_t processors;
     count = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
-    return count <= 2 ? 0 : (int)dcli_min(count / 2, MOST_HELPERS);
+    return count <= 2 ? 0 : (int)dcli_min(dcli_max(count / 2, count - 4), MOST_HELPERS);
 }
 
 /* ---- parts -------------------------------------------------------------------------------------------------------- */

@@ -26,8 +26,11 @@
 
 enum {
     UNIT_BYTES = 16 << 10,
-    RING_BYTES = 64 << 20,
-    MOST_RING_BYTES = 256 << 20, /* with DCLI_OPEN_LENDS, if the device has MEMORY_SHARE times as much memory */
+    /* The least; usually, of which three quarters can be lent, 48 MB to the program for each direction of its transfers; and with
+     * DCLI_OPEN_LENDS. More than the least only if the device has MEMORY_SHARE times as much memory. */
+    LEAST_RING_BYTES = 64 << 20,
+    RING_BYTES = 128 << 20,
+    MOST_RING_BYTES = 256 << 20,
     MEMORY_SHARE = 64,
     MORE_SCRATCH_BYTES = 64 << 20, /* so much more scratch memory than pinned memory */
     SPARE_UNITS = (8 << 20) / UNIT_BYTES
@@ -74,7 +77,7 @@ static dcl_status open_buffers(dcli_device *device)
 static size_t ring_bytes(const dcli_device *device, bool lends)
 {
     size_t bytes = lends ? MOST_RING_BYTES : RING_BYTES;
-    while (bytes > RING_BYTES && (size_t)device->info.memory_bytes / MEMORY_SHARE < bytes)
+    while (bytes > LEAST_RING_BYTES && (size_t)device->info.memory_bytes / MEMORY_SHARE < bytes)
         bytes /= 2;
     return bytes;
 }

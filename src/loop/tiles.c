@@ -92,6 +92,11 @@ static double cost_of_runs(const dcli_tiles *tiles, int array, const dcl_box *bo
     return 1 + RUN_BYTES / run;
 }
 
+double dcli_tiles_weight(const dcli_tiles *tiles, int array, const dcl_box *box)
+{
+    return bytes_of(tiles, array, box) * cost_of_runs(tiles, array, box);
+}
+
 /* ---- judging ------------------------------------------------------------------------------------------------------ */
 
 static void measure(const dcli_tiles *tiles, int array, struct need *need)
@@ -135,35 +140,84 @@ static double copied_in(const dcli_tiles *tiles, const struct need *need)
     return times * (rows * (need->bytes - need->common[axis]) + need->common[axis]);
 }
 
-/* Complete a candidate whose parts and order are set. @return whether its buffers fit. */
+/* Times of the copies to the nodes and back, in weighted bytes. */
+struct traffic {
+    double in, out;
+    double first, last; /* copied before the first step can be computed, and after the last one was */
+};
+
+static void count_array(dcli_tiles *tiles, int a, const struct need *need, struct traffic *traffic)
+{
+    const dcli_tiles_array *array = &tiles->array[a];
+    double all = (double)dcl_type_bytes(array->grid.type);
+    for (int d = 0; d < tiles->box.rank; d++)
+        all *= (double)tiles->box.count[d];
+    double in = !array->reads ? 0 : array->writes ? all : copied_in(tiles, need), out = array->writes ? all : 0;
+    traffic->in += in * need->runs;
+    traffic->out += out * need->runs;
+    traffic->first += array->reads ? need->bytes * need->runs : 0;
+    traffic->last += array->writes ? need->bytes * need->runs : 0;
+    double copied = (double)tiles->copied_bytes + in + out;
+    tiles->copied_bytes = copied < 9e18 ? (int64_t)copied : INT64_MAX;
+}
+
+static double most(double a, double b) { return a > b ? a : b; }
+
+/* Buffers of an array that is only written. */
+static int outputs_of(const dcli_tiles *tiles) { return tiles->behind > 2 ? tiles->behind : 2; }
+
+/* Buffers of an array of which each step has another part. @param shares  steps send to their successors what these read, too */
+static int buffers_of(const dcli_tiles *tiles, const dcli_tiles_array *array, bool shares)
+{
+    if (array->writes)
+        return array->reads ? tiles->ahead + tiles->behind + 1 : outputs_of(tiles);
+    return tiles->ahead + 1 + shares;
+}
+
+/* Time of all steps. While a step is computed, others are copied, but a buffer is filled again only when its last use has ended, so
+ * the time of a step is also at least that of what must follow one another, over the number of steps in which it happens. */
+static double time_of(const dcli_tiles *tiles, const struct traffic *traffic, double indices, int nodes,
+                      const dcli_tiles_speed *speed)
+{
+    double steps = (double)tiles->steps, rounds = (double)dcli_ceil_div(tiles->steps, nodes);
+    double in = traffic->in * speed->in_s / steps, out = traffic->out * speed->out_s / steps,
+           kernel = indices * speed->index_s / steps + speed->kernel_s,
+           ends = traffic->first * speed->in_s + traffic->last * speed->out_s;
+    if (speed->shared)
+        return rounds * (in + kernel + out + speed->step_s) + ends;
+    double step = most(most(in, out), kernel), latency = speed->step_s;
+    step = most(step, (in + kernel + latency) / (tiles->ahead + 1));
+    step = most(step, (kernel + out + latency) / outputs_of(tiles));
+    step = most(step, (in + out + latency) / (tiles->ahead + 2)); /* see run_steps() in runtime/stream.c */
+    step = most(step, (in + kernel + out + latency) / (tiles->ahead + tiles->behind + 1));
+    return rounds * (step + speed->step_s) + ends + kernel + latency;
+}
+
+/* Complete a candidate whose parts, order and buffering are set. @return whether its buffers fit. */
 static bool judge(dcli_tiles *tiles, const struct need need[], int nodes, int64_t most_bytes,
                   const dcli_tiles_speed *speed)
 {
-    double held = 0, copied = 0, cost = 0, ends = 0, all = 1;
+    double held = 0, all = 1;
+    struct traffic traffic = {0};
     tiles->steps = 1;
+    tiles->copied_bytes = 0;
     for (int d = 0; d < tiles->box.rank; d++) {
         tiles->steps *= tiles->parts[d];
         all *= (double)tiles->box.count[d];
     }
     for (int a = 0; a < tiles->array_count; a++) {
         const dcli_tiles_array *array = &tiles->array[a];
-        bool moves = false;
-        for (int d = 0; d < tiles->box.rank; d++)
+        bool moves = false, shares = false;
+        for (int d = 0; d < tiles->box.rank; d++) {
             moves |= need[a].depends[d];
-        tiles->buffers[a] = !moves ? 1 : array->writes && array->reads ? 3 : 2;
+            shares |= need[a].common[d] > 0 && need[a].depends[d];
+        }
+        tiles->buffers[a] = moves ? buffers_of(tiles, array, shares) : 1;
         held += tiles->buffers[a] * need[a].bytes;
-        double element = (double)dcl_type_bytes(array->grid.type);
-        double bytes = array->writes ? all * element * (array->reads ? 2 : 1) : copied_in(tiles, &need[a]);
-        copied += bytes;
-        cost += bytes * need[a].runs;
-        ends += need[a].bytes * (array->writes && array->reads ? 2 : 1);
+        count_array(tiles, a, &need[a], &traffic);
     }
     tiles->node_bytes = held < 9e18 ? (int64_t)held : INT64_MAX;
-    tiles->copied_bytes = copied < 9e18 ? (int64_t)copied : INT64_MAX;
-    /* the first copies to a node and the last ones back overlap with nothing */
-    tiles->seconds = (cost + ends) / speed->bytes_per_s + (double)tiles->steps * speed->step_s;
-    if (tiles->steps < nodes)
-        tiles->seconds *= (double)nodes / (double)tiles->steps; /* nodes that have nothing to do */
+    tiles->seconds = time_of(tiles, &traffic, all, nodes, speed);
     return tiles->node_bytes <= most_bytes;
 }
 
@@ -191,9 +245,36 @@ static void set_parts(dcli_tiles *tiles, int axis, int64_t parts)
     tiles->parts[axis] = dcli_ceil_div(tiles->box.count[axis], tiles->length[axis]);
 }
 
+/* The best candidate so far. */
+struct choice {
+    dcli_tiles best;
+    bool found;
+    dcli_tiles smallest; /* of all that were tried, that with the smallest buffers */
+};
+
+/* Judge a candidate with each number of buffers. More of them help only where copies and kernels overlap. */
+static void try_buffers(dcli_tiles *tiles, const struct need need[], int nodes, int64_t most_bytes,
+                        const dcli_tiles_speed *speed, struct choice *choice)
+{
+    static const struct {
+        int ahead, behind;
+    } buffers[] = {{1, 1}, {2, 1}, {2, 2}};
+    for (int b = 0; b < (speed->shared ? 1 : 3); b++) {
+        tiles->ahead = buffers[b].ahead;
+        tiles->behind = buffers[b].behind;
+        bool fits = judge(tiles, need, nodes, most_bytes, speed);
+        if (tiles->node_bytes < choice->smallest.node_bytes)
+            choice->smallest = *tiles;
+        if (!fits || (choice->found && tiles->seconds >= choice->best.seconds))
+            continue;
+        choice->best = *tiles;
+        choice->found = true;
+    }
+}
+
 /* Try all orders of the split axes; the other axes have one part, and come last. */
 static void try_orders(dcli_tiles *tiles, int split, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed,
-                       dcli_tiles *best, bool *found, dcli_tiles *smallest)
+                       struct choice *choice)
 {
     static const int orders[6][MOST_SPLIT_AXES] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     struct need need[DCLI_TILES_ARRAYS];
@@ -202,38 +283,54 @@ static void try_orders(dcli_tiles *tiles, int split, int nodes, int64_t most_byt
     for (int o = 0; o < (split == 3 ? 6 : split); o++) {
         for (int k = 0; k < split; k++)
             tiles->order[k] = orders[o][k];
-        bool fits = judge(tiles, need, nodes, most_bytes, speed);
-        if (tiles->node_bytes < smallest->node_bytes)
-            *smallest = *tiles;
-        if (!fits || (*found && tiles->seconds >= best->seconds))
-            continue;
-        *best = *tiles;
-        *found = true;
+        try_buffers(tiles, need, nodes, most_bytes, speed, choice);
     }
+}
+
+static bool take_best(dcli_tiles *tiles, const struct choice *choice)
+{
+    *tiles = choice->found ? choice->best : choice->smallest;
+    return choice->found;
+}
+
+/* Begin with one part for each axis. @return number of axes that may be split */
+static int begin(dcli_tiles *tiles, struct choice *choice)
+{
+    for (int d = 0; d < tiles->box.rank; d++) {
+        tiles->order[d] = d;
+        set_parts(tiles, d, 1);
+    }
+    *choice = (struct choice){.best = *tiles, .smallest = *tiles};
+    choice->smallest.node_bytes = INT64_MAX;
+    return (int)dcli_min(tiles->box.rank, MOST_SPLIT_AXES);
+}
+
+bool dcli_tiles_set(dcli_tiles *tiles, const int64_t parts[], int nodes, int64_t most_bytes,
+                    const dcli_tiles_speed *speed)
+{
+    struct choice choice;
+    int split = begin(tiles, &choice);
+    for (int d = 0; d < split; d++)
+        set_parts(tiles, d, dcli_max(1, dcli_min(parts[d], tiles->box.count[d])));
+    try_orders(tiles, split, nodes, most_bytes, speed, &choice);
+    return take_best(tiles, &choice);
 }
 
 bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed)
 {
     static const double ratios[MOST_SPLIT_AXES + 1] = {1, 1.15, 1.3, 1.8};
-    int rank = tiles->box.rank, split = (int)dcli_min(rank, MOST_SPLIT_AXES), count[MOST_SPLIT_AXES] = {1, 1, 1};
     int64_t parts[MOST_SPLIT_AXES][MOST_CANDIDATES] = {{1}, {1}, {1}};
-    dcli_tiles best = *tiles, smallest = *tiles;
-    bool found = false;
-    smallest.node_bytes = INT64_MAX;
-    for (int d = 0; d < rank; d++) {
-        tiles->order[d] = d;
-        set_parts(tiles, d, 1);
-        if (d < split)
-            count[d] = list_parts(tiles->box.count[d], ratios[split], parts[d]);
-    }
+    struct choice choice;
+    int count[MOST_SPLIT_AXES] = {1, 1, 1}, split = begin(tiles, &choice);
+    for (int d = 0; d < split; d++)
+        count[d] = list_parts(tiles->box.count[d], ratios[split], parts[d]);
     for (int a = 0; a < count[0]; a++)
         for (int b = 0; b < count[1]; b++)
             for (int c = 0; c < count[2]; c++) {
                 const int64_t chosen[MOST_SPLIT_AXES] = {parts[0][a], parts[1][b], parts[2][c]};
                 for (int d = 0; d < split; d++)
                     set_parts(tiles, d, chosen[d]);
-                try_orders(tiles, split, nodes, most_bytes, speed, &best, &found, &smallest);
+                try_orders(tiles, split, nodes, most_bytes, speed, &choice);
             }
-    *tiles = found ? best : smallest;
-    return found;
+    return take_best(tiles, &choice);
 }

@@ -24,10 +24,13 @@ typedef struct dcli_tiles_access {
     dcli_subscripts subscripts;
 } dcli_tiles_access;
 
-/** Assumptions on speed, for choosing. */
+/** How fast a node is, for choosing. Bytes are weighted by the length of contiguous runs: dcli_tiles_weight(). */
 typedef struct dcli_tiles_speed {
-    double bytes_per_s; /* of copies between the program's memory and the nodes */
-    double step_s;      /* fixed cost of a step */
+    double in_s, out_s; /* seconds per weighted byte, to the node and back */
+    double index_s;     /* seconds of the kernels per index of the operation, and beside that per step */
+    double kernel_s;
+    double step_s; /* fixed cost of a step */
+    bool shared;   /* copies and kernels use the same processors, so their times add up; else they overlap */
 } dcli_tiles_speed;
 
 typedef struct dcli_tiles {
@@ -39,16 +42,22 @@ typedef struct dcli_tiles {
     int64_t parts[DCL_MAX_RANK], length[DCL_MAX_RANK];
     int order[DCL_MAX_RANK]; /* axes, the one that changes fastest first */
     int64_t steps;
+    int ahead, behind; /* steps that are copied to a node before, and back after, the one that is computed */
     int buffers[DCLI_TILES_ARRAYS]; /* by array: parts of it that a node holds at the same time */
     int64_t node_bytes;             /* of all buffers of a node */
     int64_t copied_bytes;           /* in all steps together, estimated */
-    double seconds;                 /* estimated, without the time of the kernels */
+    double seconds;                 /* estimated */
 } dcli_tiles;
 
 /** Choose parts and order: the least time among the splits whose buffers fit.
  *  @param most_bytes  memory of a node for the buffers. @param nodes  that share the steps.
  *  @return false: nothing fits; what was chosen is then the split with the smallest buffers of those that were tried. */
 bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed);
+/** Set the parts of each axis instead, and choose only the order. @return as dcli_tiles_choose() */
+bool dcli_tiles_set(dcli_tiles *tiles, const int64_t parts[], int nodes, int64_t most_bytes,
+                    const dcli_tiles_speed *speed);
+/** Bytes of a box of an array, times 1 + 128 / (the length in bytes of a contiguous run in the program's memory). */
+double dcli_tiles_weight(const dcli_tiles *tiles, int array, const dcl_box *box);
 /** The indices of step e. */
 dcl_box dcli_tiles_step(const dcli_tiles *tiles, int64_t e);
 /** The smallest box of stride 1 around two boxes. */

@@ -200,7 +200,8 @@ struct dcl_cluster {
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
     struct dcli_at_input *at_inputs;       /* where reductions along axes are computed: runtime/at_input.c */
     dcli_bodies bodies;
-    struct dcli_nest_plan *nest_plans; /* of loop nests: runtime/nest_plans.h */
+    struct dcli_nest_plan *nest_plans;       /* of loop nests: runtime/nest_plans.h */
+    struct dcli_stream_speed *stream_speeds; /* measured: runtime/stream_speed.h */
     dcli_replica_notes replicas;
     dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
     struct dcli_measured *measured; /* results of timing bodies, for maps by measured shares */

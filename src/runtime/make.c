@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "runtime/cluster.h"
 #include "runtime/nest_plans.h"
+#include "runtime/stream_speed.h"
 
 void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
 {
@@ -137,6 +138,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
     dcli_outcomes_free(&cluster->causes);
     dcli_bodies_free(cluster);
     dcli_nest_plans_free(cluster);
+    dcli_stream_speeds_free(cluster);
     dcli_measured_free(cluster->measured);
     dcli_cluster_forget_files(cluster);
     pthread_mutex_destroy(&cluster->lock);

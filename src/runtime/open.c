@@ -161,18 +161,20 @@ static dcl_status check_fault(const char *fault)
     int node;
     long long count;
     char rest;
-    if (fault == NULL || strcmp(fault, "partials") == 0)
+    if (fault == NULL || strcmp(fault, "partials") == 0 || strncmp(fault, "parts ", 6) == 0 ||
+        strncmp(fault, "together ", 9) == 0)
         return DCL_OK;
     bool known = sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 ||
                  sscanf(fault, "result node=%d count=%lld%c", &node, &count, &rest) == 2 ||
                  sscanf(fault, "slow node=%d times=%lld%c", &node, &count, &rest) == 2;
     if (known && node >= 0 && count > 0 && count <= MOST)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_INVALID,
-                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", \"result node=N count=N\", \"slow "
-                     "node=N times=N\", N from 0 and "
-                     "from 1 to %d, or \"partials\"; unset it unless you test failures",
-                     fault, MOST);
+    return DCLI_FAIL(
+        DCL_ERR_INVALID,
+        "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", \"result node=N count=N\", \"slow "
+        "node=N times=N\", N from 0 and "
+        "from 1 to %d, \"partials\", \"parts N x N\" or \"together N x N\"; unset it unless you test failures",
+        fault, MOST);
 }
 
 /* Read the settings of the environment; errors begin with the name of the call. */

@@ -4,7 +4,9 @@
  * innermost two loops are then one of four kinds: rows of memcpy, repeated elements, strided elements, or squares where
  * the target's unit step and the source's lie on different axes. Loops count in bytes; the loops over elements are
  * written once and compiled for each size of element. */
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "segment/transfer.h"
@@ -53,6 +55,44 @@ static void copy_rows(const loop *rows, const loop *line, char *target, const ch
     default:
         copy_rows_of(rows, target, source, row_bytes);
     }
+}
+
+#if defined(__SSE2__) && defined(__GNUC__) && !defined(__clang__)
+typedef long long part __attribute__((vector_size(16)));
+
+ALWAYS_INLINE void store_past(part *target, part value) { __builtin_ia32_movntdq(target, value); }
+#elif defined(__SSE2__) && defined(__clang__)
+typedef long long part __attribute__((vector_size(16)));
+
+ALWAYS_INLINE void store_past(part *target, part value) { __builtin_nontemporal_store(value, target); }
+#endif
+
+/* Copy bytes without reading the target's lines into the caches first. */
+static void stream_bytes(char *target, const char *source, size_t bytes)
+{
+#ifdef __SSE2__
+    enum { LINE = 64, LEAST_BYTES = 4096 };
+    size_t done = (LINE - (uintptr_t)target % LINE) % LINE;
+    if (bytes >= LEAST_BYTES) {
+        memcpy(target, source, done);
+        for (; done + LINE <= bytes; done += LINE)
+            for (size_t k = 0; k < LINE; k += sizeof(part)) {
+                part value;
+                memcpy(&value, source + done + k, sizeof value);
+                store_past((part *)(void *)(target + done + k), value);
+            }
+        memcpy(target + done, source + done, bytes - done);
+        __builtin_ia32_sfence(); /* such stores are not ordered otherwise */
+        return;
+    }
+#endif
+    memcpy(target, source, bytes);
+}
+
+static void stream_rows(const loop *rows, const loop *line, char *target, const char *source, size_t bytes)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        stream_bytes(target + i * rows->target, source + i * rows->source, (size_t)line->count * bytes);
 }
 
 /* Fill with one element. The part that is filled is copied to the bytes after it, so that it doubles each time; but at most its
@@ -349,9 +389,9 @@ static void walk(const nest *nest, int level, inner_fn *inner, char *target, con
 }
 
 /* Copy elements to a region. @param source_step  [rank] in elements; NULL: every element of the region becomes
- * *source. */
+ * *source. @param streams  as dcli_region_stream(). */
 static void run(const dcli_region *target_region, void *target, const void *source, int64_t source_offset,
-                const int64_t source_step[], size_t bytes)
+                const int64_t source_step[], size_t bytes, bool streams)
 {
     const dcl_box *box = &target_region->box;
     ptrdiff_t size = (ptrdiff_t)bytes;
@@ -368,16 +408,23 @@ static void run(const dcli_region *target_region, void *target, const void *sour
         nest.loops[k] = (loop){loops[k].count, loops[k].to * size, loops[k].from * size};
     widen(&nest);
     complete(&nest);
-    walk(&nest, 0, choose(&nest), nest.target, nest.source);
+    inner_fn *inner = choose(&nest);
+    walk(&nest, 0, streams && inner == copy_rows ? stream_rows : inner, nest.target, nest.source);
 }
 
 void dcli_region_copy(void *target, const dcli_region *target_region, const void *source,
                       const dcli_region *source_region, size_t bytes)
 {
-    run(target_region, target, source, source_region->offset, source_region->step, bytes);
+    run(target_region, target, source, source_region->offset, source_region->step, bytes, false);
+}
+
+void dcli_region_stream(void *target, const dcli_region *target_region, const void *source,
+                        const dcli_region *source_region, size_t bytes)
+{
+    run(target_region, target, source, source_region->offset, source_region->step, bytes, true);
 }
 
 void dcli_region_fill(void *target, const dcli_region *region, const void *element, size_t bytes)
 {
-    run(region, target, element, 0, NULL, bytes);
+    run(region, target, element, 0, NULL, bytes, false);
 }

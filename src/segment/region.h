@@ -59,6 +59,9 @@ bool dcli_region_covers(const dcli_region *region, const dcl_box *box);
  *  Axes that lie packed in both are merged and copied by memcpy; transposed copies go in cache-sized squares. */
 void dcli_region_copy(void *target, const dcli_region *target_region, const void *source,
                       const dcli_region *source_region, size_t bytes);
+/** The same; long rows are stored past the caches, because the target is large and not read soon. */
+void dcli_region_stream(void *target, const dcli_region *target_region, const void *source,
+                        const dcli_region *source_region, size_t bytes);
 /** Set all elements of a region to one. */
 void dcli_region_fill(void *target, const dcli_region *region, const void *element, size_t bytes);
 

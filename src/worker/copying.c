@@ -57,6 +57,8 @@ static void copy_item(const dcli_copying *copying, int64_t item, int64_t part)
     packed = range_of(&packed, part, copying->parts_of_item);
     if (copying->chunk->written)
         dcli_region_copy(at, &packed, copying->memory, &ours, copying->bytes);
+    else if (copying->task.parts > 1) /* into memory of the program */
+        dcli_region_stream(copying->memory, &ours, at, &packed, copying->bytes);
     else
         dcli_region_copy(copying->memory, &ours, at, &packed, copying->bytes);
 }

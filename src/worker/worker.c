@@ -496,7 +496,7 @@ dcl_status dcli_worker_prepare(dcli_worker *worker)
 {
     /* Maximum bytes of made chunks that are not sent yet. With those in transit they then fit the buffer pool, or the
      * slots that can be borrowed; chunks beyond that would each take fresh pages. */
-    enum { MOST_MADE = 48 << 20, MOST_MADE_IN_SLOTS = 16 << 20 };
+    enum { MOST_MADE = 48 << 20, MOST_MADE_IN_SLOTS = 32 << 20 };
     const dcl_config *config = worker->terms.config;
     worker->plan_terms = (dcli_plan_terms){.node_count = worker->terms.node_count,
                                            .ways = worker->terms.ways,

@@ -128,10 +128,10 @@ Test(helpers, copies_are_whole)
 
 Test(helpers, a_test_chooses_their_number)
 {
-    cr_expect_leq(dcli_helpers_usual(), 8);
+    cr_expect_leq(dcli_helpers_usual(), 12);
     dcli_helpers_choose(3);
     cr_expect_eq(dcli_helpers_usual(), 3);
     dcli_helpers_choose(1000);
-    cr_expect_eq(dcli_helpers_usual(), 8);
+    cr_expect_eq(dcli_helpers_usual(), 12);
     dcli_helpers_choose(-1);
 }

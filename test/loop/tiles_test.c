@@ -8,7 +8,7 @@
 
 TestSuite(tiles, .timeout = 60);
 
-static const dcli_tiles_speed speed = {.bytes_per_s = 1e9, .step_s = 1e-4};
+static const dcli_tiles_speed speed = {.in_s = 1e-9, .out_s = 1e-9, .step_s = 1e-4, .shared = true};
 
 /* A subscript: index of loop axis `axis` + shift; axis -1: all `inner` values of an inner axis. */
 static dcli_subscript plain(int axis, int64_t shift)
@@ -84,7 +84,7 @@ Test(tiles, the_choice_is_near_the_best_of_all_splits)
     for (int64_t bytes = 9000; bytes < 200000; bytes *= 2) {
         dcli_tiles_access access[2];
         dcli_tiles tiles = product(SIZE, access);
-        dcli_tiles_speed slow = {.bytes_per_s = 1e9, .step_s = 1e-7};
+        dcli_tiles_speed slow = {.in_s = 1e-9, .out_s = 1e-9, .step_s = 1e-7, .shared = true};
         cr_assert(dcli_tiles_choose(&tiles, 1, bytes, &slow));
         double least = 1e300;
         for (int64_t si = 1; si <= SIZE; si++)

@@ -185,3 +185,27 @@ Test(copy, fills_only_the_region)
         for (int j = 0; j < 8; j++)
             cr_expect_eq(target[i][j], (i == 1 || i == 3) && (j == 1 || j == 3 || j == 5) ? 7 : 0, "[%d][%d]", i, j);
 }
+
+/* Rows shorter and longer than those that are stored past the caches, at all offsets within a line, are copied, and nothing beside
+ * them. */
+Test(copy, long_rows_are_stored_past_the_caches)
+{
+    enum { ROWS = 2, MOST = 5000, BYTES = ROWS * (MOST + 200) };
+    static const int64_t lengths[] = {1, 63, 4095, 4096, 4097, 4160, MOST};
+    static char source[BYTES], target[BYTES + 128], right[BYTES + 128];
+    for (int k = 0; k < BYTES; k++)
+        source[k] = (char)(k * 7 + k / 251);
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+        for (int offset = 0; offset < 70; offset++) {
+            int64_t pitch = MOST + 100, counts[] = {ROWS, lengths[l]};
+            dcl_box box = dcl_box_nd(2, (int64_t[]){0, 0}, counts);
+            dcli_region from = dcli_region_packed(&box, 0), to = from;
+            to.step[0] = pitch;
+            memset(target, 99, sizeof target);
+            memset(right, 99, sizeof right);
+            for (int64_t i = 0; i < ROWS; i++)
+                memcpy(right + offset + i * pitch, source + 1 + i * lengths[l], (size_t)lengths[l]);
+            dcli_region_stream(target + offset, &to, source + 1, &from, 1);
+            cr_assert_eq(memcmp(target, right, sizeof target), 0, "%d bytes at offset %d", (int)lengths[l], offset);
+        }
+}

@@ -107,23 +107,23 @@ cl_int fake_event_never(cl_command_queue queue, cl_event *never_out)
 /* An event, and when it ends. */
 struct later {
     cl_event event;
-    int milliseconds;
+    int microseconds;
 };
 
 static void *end_later(void *user)
 {
     struct later later = *(struct later *)user;
     free(user);
-    nanosleep(
-        &(struct timespec){.tv_sec = later.milliseconds / 1000, .tv_nsec = (long)(later.milliseconds % 1000) * 1000000},
-        NULL);
+    nanosleep(&(struct timespec){.tv_sec = later.microseconds / 1000000,
+                                 .tv_nsec = (long)(later.microseconds % 1000000) * 1000},
+              NULL);
     fake_real.clSetUserEventStatus(later.event, CL_COMPLETE);
     fake_real.clReleaseEvent(later.event);
     return NULL;
 }
 
 /* An event that ends later; it is referenced twice. */
-static struct later *make_later(cl_command_queue queue, int milliseconds, cl_int *code_out)
+static struct later *make_later(cl_command_queue queue, int microseconds, cl_int *code_out)
 {
     cl_context context;
     struct later *later = malloc(sizeof *later);
@@ -135,7 +135,7 @@ static struct later *make_later(cl_command_queue queue, int milliseconds, cl_int
         free(later);
         return NULL;
     }
-    *later = (struct later){.event = event, .milliseconds = milliseconds};
+    *later = (struct later){.event = event, .microseconds = microseconds};
     fake_real.clRetainEvent(event);
     return later;
 }
@@ -160,7 +160,7 @@ static bool start(struct later *later)
 cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out)
 {
     cl_int code;
-    struct later *later = make_later(queue, milliseconds, &code);
+    struct later *later = make_later(queue, milliseconds * 1000, &code);
     if (later == NULL)
         return code;
     cl_event event = later->event;
@@ -183,11 +183,11 @@ static void CL_CALLBACK begin_later(cl_event event, cl_int state, void *user)
     fake_real.clReleaseEvent(event);
 }
 
-cl_int fake_event_prolong(cl_command_queue queue, int milliseconds, cl_event own, cl_event *event_out)
+cl_int fake_event_prolong(cl_command_queue queue, int microseconds, cl_event own, cl_event *event_out)
 {
     cl_int code;
     cl_event last = NULL;
-    struct later *later = make_later(queue, milliseconds, &code);
+    struct later *later = make_later(queue, microseconds, &code);
     if (later == NULL) {
         fake_real.clReleaseEvent(own);
         return code;

@@ -18,9 +18,9 @@ void fake_event_made(const cl_event *event);
 cl_int fake_event_never(cl_command_queue queue, cl_event *never_out);
 /** Make an event that ends after some milliseconds, for the wait list of a command; the caller releases it. */
 cl_int fake_event_after(cl_command_queue queue, int milliseconds, cl_event *event_out);
-/** Make a command end so many milliseconds after its own event has ended, as also do those behind it in its queue.
+/** Make a command end so many microseconds after its own event has ended, as also do those behind it in its queue.
  *  @param own  its event, taken over. @param event_out  the event that then ends; NULL: it needs none. */
-cl_int fake_event_prolong(cl_command_queue queue, int milliseconds, cl_event own, cl_event *event_out);
+cl_int fake_event_prolong(cl_command_queue queue, int microseconds, cl_event own, cl_event *event_out);
 /** End all such events, and forget which events must fail. */
 void fake_events_end(void);
 

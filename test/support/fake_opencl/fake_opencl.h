@@ -23,6 +23,7 @@
  *   takes clEnqueueReadBuffer 10       the command takes 10 ms at least: it ends, and those behind it in its queue start, so
  *                                      long after it would have. Of every function that enqueues a command that touches
  *                                      memory, or of kernels whose names begin with the word
+ *   rate clEnqueueWriteBuffer 200      the same, for 200 bytes per microsecond; of kernels: work-items
  *   slow 20                            a call that waits for the device takes 20 ms longer: clFinish, clWaitForEvents,
  *                                      and blocking clEnqueueReadBuffer, clEnqueueWriteBuffer and clEnqueueMapBuffer
  *   apart                              devices have memory of their own: a buffer in host memory is a copy of it

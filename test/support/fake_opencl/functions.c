@@ -117,9 +117,9 @@ static void end_delay(struct delay *delay)
 /* Defines a function that enqueues a command, which may fail when it runs; its last parameters are
  * `cl_uint count, const cl_event *list, cl_event *event`.
  * @param call  calls the real function, with the wait list in the macros COUNT and LIST, and the event in EVENT.
- * @param ms    how long the command takes at least: see fake_event_prolong().
+ * @param us    how long the command takes at least: see fake_event_prolong().
  * @param note  notes what it touches. */
-#define COMMAND(name, parameters, call, ms, note)                   \
+#define COMMAND(name, parameters, call, us, note)                   \
     static cl_int CL_API_CALL fake_##name parameters                \
     {                                                               \
         int code = CL_SUCCESS;                                      \
@@ -133,7 +133,7 @@ static void end_delay(struct delay *delay)
             return fail_later(queue, code, count, list, event);     \
         if (action == FAKE_HANG)                                    \
             fake_plan_hang();                                       \
-        int takes = ms;                                             \
+        int takes = us;                                             \
         if (takes > 0)                                              \
             made = &own;                                            \
         if (action == FAKE_LATE)                                    \
@@ -596,20 +596,23 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimension
     return fake_real.clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event);
 }
 
-static int kernel_takes(cl_kernel kernel)
+static int kernel_takes(cl_kernel kernel, cl_uint dimensions, const size_t *global)
 {
     char name[64];
+    size_t items = 1;
     if (!fake_plan_some_take())
         return 0;
+    for (cl_uint d = 0; d < dimensions; d++)
+        items *= global[d];
     fake_order_kernel_name(kernel, name);
-    return fake_plan_takes(name);
+    return fake_plan_takes(name, items);
 }
 
 COMMAND(clEnqueueNDRangeKernel,
         (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
          const size_t *local, cl_uint count, const cl_event *list, cl_event *event),
-        launch(queue, kernel, dimensions, offset, global, local, COUNT, LIST, EVENT), kernel_takes(kernel),
-        fake_order_launch(queue, kernel, count, list, event))
+        launch(queue, kernel, dimensions, offset, global, local, COUNT, LIST, EVENT),
+        kernel_takes(kernel, dimensions, global), fake_order_launch(queue, kernel, count, list, event))
 /* A command on buffers that are there, and of the queue's context. */
 #define IF_THERE(one, other, call)                                                                \
     (fake_memory_check(queue, one) != CL_SUCCESS || fake_memory_check(queue, other) != CL_SUCCESS \
@@ -621,7 +624,7 @@ COMMAND(clEnqueueFillBuffer,
         IF_THERE(memory, memory,
                  fake_real.clEnqueueFillBuffer(queue, memory, pattern, pattern_bytes, offset, bytes, COUNT, LIST,
                                                EVENT)),
-        fake_plan_takes("clEnqueueFillBuffer"),
+        fake_plan_takes("clEnqueueFillBuffer", bytes),
         fake_order_command(queue, "clEnqueueFillBuffer", count, list, event, 1,
                            &(fake_access){.memory = memory, .offset = offset, .bytes = bytes, .written = true}))
 COMMAND(clEnqueueCopyBuffer,
@@ -629,7 +632,7 @@ COMMAND(clEnqueueCopyBuffer,
          cl_uint count, const cl_event *list, cl_event *event),
         IF_THERE(from, to,
                  fake_real.clEnqueueCopyBuffer(queue, from, to, from_offset, to_offset, bytes, COUNT, LIST, EVENT)),
-        fake_plan_takes("clEnqueueCopyBuffer"),
+        fake_plan_takes("clEnqueueCopyBuffer", bytes),
         fake_order_command(queue, "clEnqueueCopyBuffer", count, list, event, 2,
                            (fake_access[]){{.memory = from, .offset = from_offset, .bytes = bytes},
                                            {.memory = to, .offset = to_offset, .bytes = bytes, .written = true}}))
@@ -719,7 +722,7 @@ COMMAND(clEnqueueReadBuffer,
         IF_THERE(memory, memory,
                  fake_real.clEnqueueReadBuffer(queue, memory, wait_if(blocking), offset, bytes,
                                                note_read(queue, host, bytes), COUNT, LIST, EVENT)),
-        fake_plan_takes("clEnqueueReadBuffer"),
+        fake_plan_takes("clEnqueueReadBuffer", bytes),
         note_crossing(queue, "clEnqueueReadBuffer", memory, offset, bytes, host, bytes, false, blocking, count, list,
                       event))
 COMMAND(clEnqueueWriteBuffer,
@@ -728,7 +731,7 @@ COMMAND(clEnqueueWriteBuffer,
         IF_THERE(memory, memory,
                  fake_real.clEnqueueWriteBuffer(queue, memory, wait_if(blocking), offset, bytes,
                                                 note_write(queue, host, bytes), COUNT, LIST, EVENT)),
-        fake_plan_takes("clEnqueueWriteBuffer"),
+        fake_plan_takes("clEnqueueWriteBuffer", bytes),
         note_crossing(queue, "clEnqueueWriteBuffer", memory, offset, bytes, host, bytes, true, blocking, count, list,
                       event))
 /* Bytes from the first to the last row. */
@@ -755,7 +758,7 @@ COMMAND(clEnqueueReadBufferRect,
             queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch, host_slice,
             (note_read(queue, (char *)host + start(host_origin, host_pitch), region[0] * region[1]), host), COUNT, LIST,
             EVENT)),
-        fake_plan_takes("clEnqueueReadBuffer"),
+        fake_plan_takes("clEnqueueReadBuffer", region[0] * region[1]),
         note_crossing(queue, "clEnqueueReadBufferRect", memory, start(origin, pitch), reach(region, pitch),
                       (char *)host + start(host_origin, host_pitch), reach(region, host_pitch), false, blocking, count,
                       list, event))
@@ -767,7 +770,7 @@ COMMAND(clEnqueueWriteBufferRect,
             queue, memory, wait_if(blocking), origin, host_origin, region, pitch, slice, host_pitch, host_slice,
             (note_write(queue, (const char *)host + start(host_origin, host_pitch), region[0] * region[1]), host),
             COUNT, LIST, EVENT)),
-        fake_plan_takes("clEnqueueWriteBuffer"),
+        fake_plan_takes("clEnqueueWriteBuffer", region[0] * region[1]),
         note_crossing(queue, "clEnqueueWriteBufferRect", memory, start(origin, pitch), reach(region, pitch),
                       (const char *)host + start(host_origin, host_pitch), reach(region, host_pitch), true, blocking,
                       count, list, event))

@@ -1,6 +1,7 @@
 /* support/fake_opencl/plan.c - parse the plan, count calls. */
 #include "support/fake_opencl/plan.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static struct {
     int slow_ms, waits;
     struct {
         char name[64];
-        int ms;
+        int us, rate; /* one of them is 0 */
     } takes[MOST_TAKES];
     int take_count;
     char one[64]; /* word of programs that are all the same one; "": none */
@@ -97,15 +98,19 @@ static bool read_rule(const char *text, struct rule *rule)
     return words == 4 && rule->code < 0 && found != FAKE_kernel;
 }
 
-/* Parse "takes NAME MS", and add it to the plan. @return false: it is something else. */
+/* Parse "takes NAME MS" or "rate NAME RATE", and add it to the plan. @return false: it is something else. */
 static bool read_takes(const char *text)
 {
     char name[64], more;
-    int ms;
-    if (plan.take_count == MOST_TAKES || sscanf(text, " takes %63s %d %c", name, &ms, &more) != 2 || ms < 1)
+    int ms = 0, rate = 0;
+    if (plan.take_count == MOST_TAKES || (sscanf(text, " takes %63s %d %c", name, &ms, &more) != 2 &&
+                                          sscanf(text, " rate %63s %d %c", name, &rate, &more) != 2))
+        return false;
+    if (ms + rate < 1 || ms > INT_MAX / 1000)
         return false;
     snprintf(plan.takes[plan.take_count].name, sizeof plan.takes[0].name, "%s", name);
-    plan.takes[plan.take_count++].ms = ms;
+    plan.takes[plan.take_count].us = ms * 1000;
+    plan.takes[plan.take_count++].rate = rate;
     return true;
 }
 
@@ -222,15 +227,15 @@ int fake_opencl_waits(void)
     return waits;
 }
 
-int fake_plan_takes(const char *name)
+int fake_plan_takes(const char *name, size_t amount)
 {
-    int ms = 0;
+    double us = 0;
     pthread_mutex_lock(&plan.lock);
     for (int n = 0; n < plan.take_count; n++)
         if (strncmp(plan.takes[n].name, name, strlen(plan.takes[n].name)) == 0)
-            ms = plan.takes[n].ms;
+            us = plan.takes[n].rate > 0 ? (double)amount / plan.takes[n].rate : plan.takes[n].us;
     pthread_mutex_unlock(&plan.lock);
-    return ms;
+    return us < INT_MAX ? (int)us : INT_MAX;
 }
 
 bool fake_plan_some_take(void)

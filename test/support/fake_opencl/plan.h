@@ -42,8 +42,9 @@ void fake_plan_hang(void);
 void fake_plan_wait(void);
 /** Note that this thread enqueues commands. */
 void fake_plan_enqueues(void);
-/** How many milliseconds a command takes at least: of a function, or of a kernel whose name begins as the plan says. */
-int fake_plan_takes(const char *name);
+/** How many microseconds a command takes at least: of a function, or of a kernel whose name begins as the plan says.
+ *  @param amount  its bytes or work-items, for a rate. */
+int fake_plan_takes(const char *name, size_t amount);
 /** Whether the plan says so of any. */
 bool fake_plan_some_take(void);
 bool fake_plan_gpu(void);

@@ -1,0 +1,203 @@
+/* test/runtime/stream_test.c - loop nests on memory of the program that is larger than that of the nodes: which steps are run, on
+ * devices with memory of their own whose copies take their time. The driver is that of support/fake_opencl. */
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fake_opencl/fake_opencl.h"
+#include "support/nodes.h"
+
+TestSuite(stream, .timeout = TEST_SECONDS);
+
+enum { ROWS = 60, COLUMNS = 50, SWEEPS = 3 };
+
+static double A[ROWS][COLUMNS], B[ROWS][COLUMNS], a[ROWS][COLUMNS], b[ROWS][COLUMNS];
+static char streamed[64];             /* the parts of the last operation */
+static atomic_int measured, together; /* numbers of such lines of the log */
+
+static void note_log(void *user, int level, const char *line)
+{
+    (void)user, (void)level;
+    const char *at = strstr(line, "streamed in ");
+    if (at != NULL)
+        sscanf(at, "streamed in %60[0-9 x]", streamed);
+    measured += strstr(line, "measured a step") != NULL;
+    together += strstr(line, "operations together in") != NULL;
+}
+
+static dcl_cluster *open_small(int nodes, size_t bytes)
+{
+    dcl_config config = test_config(nodes);
+    config.quota_bytes = bytes;
+    config.log = "info";
+    config.log_fn = note_log;
+    return test_open(&config);
+}
+
+static void fill(void)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            A[i][j] = a[i][j] = (i * 31 + j * 17) % 101 / 7.0;
+            B[i][j] = b[i][j] = (i * 13 + j * 41) % 97 / 3.0;
+        }
+}
+
+/* Sweeps that read five rows up and three down. */
+static void sweep_here(void)
+{
+    for (int t = 0; t < SWEEPS; t++) {
+        for (int i = 5; i < ROWS - 3; i++)
+            for (int j = 1; j < COLUMNS - 1; j++)
+                a[i][j] = 0.25 * (b[i][j - 1] + b[i + 3][j + 1]) + t + a[i][j];
+        for (int i = 5; i < ROWS - 3; i++)
+            for (int j = 1; j < COLUMNS - 1; j++)
+                b[i][j] = 0.5 * (a[i - 5][j] + a[i + 1][j]);
+    }
+}
+
+static void run_sweeps(dcl_cluster *cluster, const char *what)
+{
+    const int n = ROWS, m = COLUMNS, sweeps = SWEEPS;
+    fill();
+    sweep_here();
+    TEST_OK(dcl_loops(cluster,
+                      "for (t = 0; t < sweeps; t++) {\n"
+                      "    for (i = 5; i < n - 3; i++) for (j = 1; j < m - 1; j++)\n"
+                      "        A[i][j] = 0.25 * (B[i][j-1] + B[i+3][j+1]) + t + A[i][j];\n"
+                      "    for (i = 5; i < n - 3; i++) for (j = 1; j < m - 1; j++)\n"
+                      "        B[i][j] = 0.5 * (A[i-5][j] + A[i+1][j]);\n"
+                      "}",
+                      DCL_HOST_INOUT(A, n, m), DCL_HOST_INOUT(B, n, m), DCL_VALUE(n), DCL_VALUE(m), DCL_VALUE(sweeps)));
+    cr_expect_eq(memcmp(A, a, sizeof A), 0, "%s: A differs", what);
+    cr_expect_eq(memcmp(B, b, sizeof B), 0, "%s: B differs", what);
+}
+
+static void open_fake(const char *plan)
+{
+    fake_opencl fake = {.plan = NULL};
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    fake.plan(plan);
+}
+
+/* The first steps of an operation are measured, once for a cluster; what later operations send is what earlier ones have computed. */
+Test(stream, steps_are_measured_once)
+{
+    open_fake("apart; gpu; rate clEnqueueReadBuffer 20; rate clEnqueueWriteBuffer 20; rate dcl_unit 10");
+    for (int nodes = 2; nodes >= 1; nodes--) {
+        dcl_cluster *cluster = open_small(nodes, 12000);
+        atomic_store(&measured, 0);
+        run_sweeps(cluster, "measured");
+        int first = atomic_load(&measured);
+        cr_expect(first > 0 && first <= 2, "%d nodes: measured %d times for 2 bodies", nodes, first);
+        run_sweeps(cluster, "known");
+        cr_expect_eq(atomic_load(&measured), first, "%d nodes: measured again", nodes);
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
+/* Several sweeps per copy: a few rows at a time, all rows at once, not all sweeps, and more operations than there are. The rows that
+ * an operation computes are up to five times `count` less than those that were sent. */
+static void run_sweeps_together(const char *plan)
+{
+    static const struct {
+        const char *fault;
+        int groups;
+    } rows[] = {{"together 2 x 3", 3},
+                {"together 4 x 1", 2},
+                {"together 6 x 20", 1},
+                {"together 5 x 64", 2},
+                {"together 64 x 7", 1}};
+    open_fake(plan);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        test_fault(rows[r].fault);
+        dcl_cluster *cluster = open_small(1, 52000);
+        atomic_store(&together, 0);
+        run_sweeps(cluster, rows[r].fault);
+        int groups = atomic_load(&together);
+        cr_expect_eq(groups, rows[r].groups, "%s: %d groups", rows[r].fault, groups);
+        TEST_OK(dcl_close(cluster));
+    }
+    test_fault(NULL);
+}
+
+Test(stream, sweeps_run_together) { run_sweeps_together(""); }
+Test(stream, sweeps_run_together_on_a_gpu) { run_sweeps_together("apart; gpu"); }
+
+/* What cannot run together runs alone: rows that are read at no fixed distance, an array that is read in another order, two nodes. A
+ * table that all operations read is sent once. */
+Test(stream, what_cannot_run_together_runs_alone)
+{
+    enum { N = 70, TABLE = 5 };
+    static double x[N][N], y[N][N], u[N][N], v[N][N], table[TABLE];
+    static const struct {
+        const char *nest;
+        int groups;
+    } rows[] = {
+        {"for (t = 0; t < 3; t++) {\n"
+         "    for (i = 1; i < n - 1; i++) for (j = 0; j < n; j++) X[i][j] = W[1] * Y[i-1][j] + W[t] + Y[i+1][j];\n"
+         "    for (i = 1; i < n - 1; i++) for (j = 0; j < n; j++) Y[i][j] = W[4] * X[i][j];\n"
+         "}",
+         1},
+        {"for (t = 0; t < 3; t++) {\n"
+         "    for (i = 1; i < n - 1; i++) for (j = 0; j < n; j++) X[i][j] = W[1] * Y[n-1-i][j] + W[t];\n"
+         "    for (i = 1; i < n - 1; i++) for (j = 0; j < n; j++) Y[i][j] = W[4] * X[i][j];\n"
+         "}",
+         0},
+    };
+    open_fake("");
+    test_fault("together 4 x 9");
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+        for (int nodes = 2; nodes >= 1; nodes--) {
+            dcl_cluster *cluster = open_small(nodes, nodes == 1 ? 60000 : 30000);
+            const int n = N, tables = TABLE;
+            for (int i = 0; i < N; i++)
+                for (int j = 0; j < N; j++)
+                    x[i][j] = u[i][j] = i - j, y[i][j] = v[i][j] = (i * 7 + j * 3) % 11;
+            for (int k = 0; k < TABLE; k++)
+                table[k] = 0.25 * k;
+            for (int t = 0; t < 3; t++) {
+                for (int i = 1; i < n - 1; i++)
+                    for (int j = 0; j < n; j++)
+                        u[i][j] = r == 0 ? table[1] * v[i - 1][j] + table[t] + v[i + 1][j]
+                                         : table[1] * v[n - 1 - i][j] + table[t];
+                for (int i = 1; i < n - 1; i++)
+                    for (int j = 0; j < n; j++)
+                        v[i][j] = table[4] * u[i][j];
+            }
+            atomic_store(&together, 0);
+            TEST_OK(dcl_loops(cluster, rows[r].nest, DCL_HOST_INOUT_AS("X", &x[0][0], n, n),
+                              DCL_HOST_INOUT_AS("Y", &y[0][0], n, n), DCL_HOST_IN_AS("W", table, tables),
+                              DCL_VALUE(n)));
+            cr_expect_eq(memcmp(x, u, sizeof x), 0, "nest %zu, %d nodes: X differs", r, nodes);
+            cr_expect_eq(memcmp(y, v, sizeof y), 0, "nest %zu, %d nodes: Y differs", r, nodes);
+            cr_expect_eq(atomic_load(&together) > 0, nodes == 1 && rows[r].groups > 0, "nest %zu, %d nodes: %d groups",
+                         r, nodes, atomic_load(&together));
+            TEST_OK(dcl_close(cluster));
+        }
+    test_fault(NULL);
+}
+
+/* Any number of parts has the same results: few large steps, many small ones, some of other sizes at the ends. */
+Test(stream, all_numbers_of_parts_have_the_same_results)
+{
+    static const char *const parts[] = {"4 x 2", "13 x 1", "5 x 7", "52 x 3"};
+    open_fake("apart; gpu");
+    for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
+        for (int nodes = 2; nodes >= 1; nodes--) {
+            char fault[32], expected[32];
+            snprintf(fault, sizeof fault, "parts %s", parts[p]);
+            snprintf(expected, sizeof expected, "%s ", parts[p]);
+            test_fault(fault);
+            dcl_cluster *cluster = open_small(nodes, nodes == 1 ? 52000 : 26000);
+            streamed[0] = '\0';
+            run_sweeps(cluster, parts[p]);
+            if (nodes == 1)
+                cr_expect_str_eq(streamed, expected, "streamed in %s", streamed);
+            TEST_OK(dcl_close(cluster));
+        }
+    test_fault(NULL);
+}
