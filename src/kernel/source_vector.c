@@ -148,7 +148,7 @@ static void put_steps(const dcli_nest *nest, const char *height, bool narrow)
         dcli_text_put(nest->out, "    %s%d dcl_r%d = (%s)-0.0f;\n", type, LANES, r, type);
     dcli_emit_statements(nest->out, body);
     for (int r = 0; r < body->result_count; r++) {
-        char value[16];
+        char value[24];
         snprintf(value, sizeof value, "dcl_r%d", r);
         put_add(nest, r, value, narrow);
     }
