@@ -163,7 +163,8 @@ static void search_loops(dcli_partition_search *search, int component)
         int64_t low = least != NULL && isl_val_is_int(least) == isl_bool_true ? isl_val_get_num_si(least) : 0;
         isl_val_free(least);
         for (int s = 0; s < search->tree->statement_count; s++)
-            found->number[s][n].constant = dcli_loops_in(search->component, s) ? -low : 0;
+            if (dcli_loops_in(search->component, s))
+                found->number[s][n].constant = -low;
         found->rank[component]++;
         found->rank[component] -= !verify(search, n);
     }

@@ -74,6 +74,8 @@ ParameterizedTestParameters(loops_partition, known)
          "for (i = 1; i < n; i++) for (j = 1; j < n; j++) for (k = 1; k < n; k++) z[i + j - k + 8] += C[i][j] * "
          "D[j][k];",
          "S0:", "S0: i + j - k + 7", 25},
+        {"two components that begin at 2", "for (i = 2; i <= n; i++) { x[i] = 1; y[i] = 2; }", "S0: i - 2; S1: i - 2",
+         "S0: i - 2; S1: i - 2", 0},
     };
     return cr_make_param_array(struct known_case, cases, sizeof cases / sizeof cases[0]);
 }
