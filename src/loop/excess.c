@@ -13,11 +13,6 @@ enum {
     MOST_SCANNED = 32768 /* longest line in which irregular gaps are counted; longer ones are assumed to have none */
 };
 
-struct counter {
-    bool estimated;
-    double count;
-};
-
 static bool take(__isl_take isl_val *value, int64_t *out)
 {
     bool is_int = isl_val_is_int(value) == isl_bool_true;
@@ -38,7 +33,7 @@ static bool find_values(const isl_set *set, int d, int64_t *low_out, int64_t *hi
 
 static isl_stat add_line(isl_basic_set *part, void *user)
 {
-    struct counter *counter = user;
+    double *total = user;
     bool has_gaps = isl_basic_set_dim(part, isl_dim_div) > 0;
     isl_set *line = isl_set_from_basic_set(part);
     int64_t low, high, stride, count;
@@ -46,7 +41,7 @@ static isl_stat add_line(isl_basic_set *part, void *user)
         count = (high - low) / stride + 1;
         if (has_gaps && stride == 1 && count <= MOST_SCANNED)
             take(isl_set_count_val(line), &count);
-        counter->count += (double)count;
+        *total += (double)count;
     }
     isl_set_free(line);
     return isl_stat_ok;
@@ -57,24 +52,24 @@ static isl_stat add_line(isl_basic_set *part, void *user)
 static double count_from(isl_set *set, int d, bool *estimated)
 {
     int64_t low, high, stride;
-    struct counter counter = {.estimated = *estimated};
+    double total = 0;
     if (d == (int)isl_set_dim(set, isl_dim_set) - 1) {
         set = isl_set_make_disjoint(set);
-        isl_set_foreach_basic_set(set, add_line, &counter);
+        isl_set_foreach_basic_set(set, add_line, &total);
     } else if (find_values(set, d, &low, &high, &stride)) {
         int64_t all = (high - low) / stride + 1, slices = dcli_min(all, MOST_SLICES);
         for (int64_t k = 0; k < slices; k++) {
             int64_t at =
                 low + stride * (slices == all ? k : (int64_t)(((double)k + 0.5) * (double)all / (double)slices));
-            counter.count += count_from(isl_set_fix_val(isl_set_copy(set), isl_dim_set, (unsigned)d,
-                                                        isl_val_int_from_si(isl_set_get_ctx(set), (long)at)),
-                                        d + 1, estimated);
+            total += count_from(isl_set_fix_val(isl_set_copy(set), isl_dim_set, (unsigned)d,
+                                                isl_val_int_from_si(isl_set_get_ctx(set), (long)at)),
+                                d + 1, estimated);
         }
         *estimated |= slices < all;
-        counter.count *= (double)all / (double)slices;
+        total *= (double)all / (double)slices;
     }
     isl_set_free(set);
-    return counter.count;
+    return total;
 }
 
 /* Count the elements of the grid in the box around a set; the box has the strides of the set. */
