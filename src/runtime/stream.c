@@ -260,17 +260,31 @@ static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loo
     return status;
 }
 
-/* Split what the measured steps have left once more, with the measured speed, and run it. */
+/* The number of first steps that compute a box: the measured ones, and those that complete it. */
+static int64_t steps_of_box(const dcli_tiles *tiles)
+{
+    int64_t row = 1;
+    for (int k = 0; k < tiles->box.rank && row * tiles->parts[tiles->order[k]] < MEASURED_STEPS; k++)
+        row *= tiles->parts[tiles->order[k]];
+    return dcli_ceil_div(MEASURED_STEPS, row) * row;
+}
+
+/* Split what the first steps leave once more, with the measured speed, and run it. */
 static dcl_status run_rest(struct run *run)
 {
-    dcl_box first = dcli_tiles_step(&run->tiles, 0), last = dcli_tiles_step(&run->tiles, MEASURED_STEPS - 1),
-            done = dcli_tiles_hull(&first, &last);
     dcli_box_list rest = {0};
+    dcl_status status = DCL_OK;
+    run->tiles.steps = steps_of_box(&run->tiles);
+    dcl_box first = dcli_tiles_step(&run->tiles, 0), last = dcli_tiles_step(&run->tiles, run->tiles.steps - 1),
+            done = dcli_tiles_hull(&first, &last);
+    if (run->tiles.steps > MEASURED_STEPS)
+        status = dcli_stream_run_steps(run, MEASURED_STEPS);
     dcli_stream_end_steps(run);
-    dcl_status status = dcli_box_subtract(&run->operation->box, &done, &rest);
+    if (status == DCL_OK)
+        status = dcli_box_subtract(&run->operation->box, &done, &rest);
     for (int64_t b = 0; b < rest.count && status == DCL_OK; b++) {
         run->tiles.box = rest.box[b];
-        status = choose(run, &run->speed) ? dcli_stream_begin_steps(run) : DCL_ERR_NOMEM;
+        status = choose(run, &run->speed) ? dcli_stream_begin_steps(run) : refuse_steps(run);
         if (status == DCL_OK)
             status = dcli_stream_run_steps(run, 0);
         dcli_stream_end_steps(run);

@@ -201,3 +201,28 @@ Test(stream, all_numbers_of_parts_have_the_same_results)
         }
     test_fault(NULL);
 }
+
+/* Two rows, of which each is a part: the first three steps are no box. After these were measured, the rest is split once more, and no
+ * element is computed twice. */
+Test(stream, what_was_measured_is_not_computed_again)
+{
+    enum { N = 100000 };
+    static double x[2][N], y[2][N], u[2][N];
+    open_fake("apart; gpu; rate clEnqueueReadBuffer 20; rate clEnqueueWriteBuffer 20; rate dcl_unit 1000");
+    for (int nodes = 2; nodes >= 1; nodes--) {
+        dcl_cluster *cluster = open_small(nodes, 1200000);
+        const int n = N;
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < n; j++) {
+                x[i][j] = i + 3 * j;
+                y[i][j] = i - j;
+                u[i][j] = y[i][j] + x[i][j];
+            }
+        atomic_store(&measured, 0);
+        TEST_OK(dcl_loops(cluster, "for (i = 0; i < 2; i++) for (j = 0; j < n; j++) Y[i][j] += X[i][j];",
+                          DCL_HOST_IN_AS("X", &x[0][0], 2, n), DCL_HOST_INOUT_AS("Y", &y[0][0], 2, n), DCL_VALUE(n)));
+        cr_expect_eq(atomic_load(&measured), 1, "%d nodes", nodes);
+        cr_expect_eq(memcmp(y, u, sizeof y), 0, "%d nodes: Y differs", nodes);
+        TEST_OK(dcl_close(cluster));
+    }
+}
