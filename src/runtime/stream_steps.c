@@ -66,13 +66,21 @@ static dcl_grid buffer_grid(const struct run *run, int array)
     return dcl_grid_nd(tiles->array[array].grid.type, box.rank, box.count, NULL);
 }
 
+/* The slots of an array on a node. The number of buffers was chosen for a step in the middle: where that step and its neighbour read the
+ * same elements, others may not, and then need a slot for each step that is sent ahead. */
+static int slots_of(const struct run *run, int array)
+{
+    int least = run->tiles.array[array].writes ? 2 : run->tiles.ahead + 1;
+    return (int)dcli_max(run->tiles.buffers[array], least);
+}
+
 /* Let the next slot of an array show what a step accesses. */
 static dcl_status next_slot(struct run *run, int node, int array, const dcl_box *box, struct slot **slot_out)
 {
     struct ring *ring = &run->ring[node * run->tiles.array_count + array];
     dcl_grid grid = buffer_grid(run, array);
     if (ring->slot[ring->current].view != NULL)
-        ring->current = (ring->current + 1) % (int)dcli_max(run->tiles.buffers[array], 2);
+        ring->current = (ring->current + 1) % slots_of(run, array);
     *slot_out = &ring->slot[ring->current];
     return dcli_stream_set_slot(run->stream, node, &grid, box, *slot_out);
 }
@@ -88,12 +96,13 @@ static dcl_status prepare(struct run *run, int node, int64_t e, struct ready *re
         const struct ring *ring = &run->ring[node * tiles->array_count + a];
         const struct slot *before = &ring->slot[ring->current];
         dcl_box box = dcli_tiles_needs(tiles, a, &ready->box);
-        bool writes = tiles->array[a].writes;
+        bool writes = tiles->array[a].writes,
+             shares = !writes && slots_of(run, a) > tiles->ahead + 1; /* the slot before is there until it was copied */
         if (writes || before->view == NULL || !dcli_box_equal(&box, &before->box)) {
             struct slot *slot;
             dcl_status status = next_slot(run, node, a, &box, &slot);
             if (status == DCL_OK)
-                status = fill(run, a, !writes && slot != before ? before : NULL, slot, ready);
+                status = fill(run, a, shares && slot != before ? before : NULL, slot, ready);
             if (status != DCL_OK)
                 return status;
         }

@@ -226,3 +226,31 @@ Test(stream, what_was_measured_is_not_computed_again)
         TEST_OK(dcl_close(cluster));
     }
 }
+
+/* Rows of F are read from two sides: steps at the ends have others in common than those in the middle, from which the number of buffers
+ * is chosen. */
+static void read_from_two_sides(const char *plan)
+{
+    enum { N = 61, M = 32 };
+    static float f[N][M], e[N][M], expected[N][M];
+    const int n = N, m = M;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            f[i][j] = (float)(i * 31 + j);
+    for (int i = 0; 2 * i < n; i++)
+        for (int j = 0; j < m; j++)
+            expected[i][j] = f[2 * i][j] + f[i][m - 1 - j];
+    open_fake(plan);
+    for (size_t bytes = 2000; bytes < 14000; bytes += 1000) {
+        dcl_cluster *cluster = open_small(1, bytes);
+        memset(e, 0, sizeof e);
+        TEST_OK(dcl_loops(cluster,
+                          "for (i = 0; i < 31; i++) for (j = 0; j < m; j++) E[i][j] = F[2*i][j] + F[i][m-1-j];",
+                          DCL_HOST_OUT_AS("E", &e[0][0], n, m), DCL_HOST_IN_AS("F", &f[0][0], n, m), DCL_VALUE(m)));
+        cr_expect_eq(memcmp(e, expected, sizeof e), 0, "%zu bytes: E differs", bytes);
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
+Test(stream, rows_are_read_from_two_sides) { read_from_two_sides(""); }
+Test(stream, rows_are_read_from_two_sides_on_a_gpu) { read_from_two_sides("apart; gpu"); }
