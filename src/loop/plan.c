@@ -755,6 +755,14 @@ dcl_status dcli_loops_plan_fail(const dcli_loops_plan *plan, dcli_loops_place pl
     return status;
 }
 
+const int *dcli_loops_plan_outputs(const dcli_loops_plan *plan, int operation, int *count_out)
+{
+    if (operation >= plan->operation_count)
+        return NULL;
+    *count_out = plan->operation[operation]->output_count;
+    return plan->operation[operation]->output;
+}
+
 const dcli_loops_name *dcli_loops_plan_name(const dcli_loops_plan *plan, int symbol)
 {
     return &plan->tree->name[symbol];

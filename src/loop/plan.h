@@ -62,6 +62,9 @@ dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, v
  *  @param all_out  whether they are all elements of the box. */
 dcl_status dcli_loops_plan_touches(dcli_loops_plan *plan, int array, bool written, dcl_box *box_out, bool *all_out);
 
+/** The arrays that an operation writes. @param operation  0, 1, ... @return [*count_out], borrowed; NULL: there are no more operations. */
+const int *dcli_loops_plan_outputs(const dcli_loops_plan *plan, int operation, int *count_out);
+
 /** Print the plan: per line an operation or a loop around operations; for tests and people.
  *
  *      for t: in order

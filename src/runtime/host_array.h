@@ -9,8 +9,8 @@
 typedef struct dcli_host_array {
     const dcl_arg *arg;
     dcl_grid grid;        /* all of the memory */
-    dcl_array *array;     /* of the elements that the nest accesses; NULL: not made */
-    dcl_box in, out, all; /* what is copied to the nodes, and back; empty: nothing. `all`: both */
+    dcl_array *array;     /* of the elements `all`; NULL: not made */
+    dcl_box in, out, all; /* what is copied to the nodes, and back; empty: nothing. `all`: both, or more */
     int64_t in_operation; /* number of the copy to the nodes; 0: none is running */
 } dcli_host_array;
 

@@ -4,10 +4,12 @@
 
 #include "base/alloc.h"
 #include "loop/scan.h"
+#include "loop/tiles.h"
 #include "runtime/host_array.h"
 #include "runtime/nest_plans.h"
 #include "runtime/report.h"
 #include "runtime/stream.h"
+#include "segment/box.h"
 
 /* A nest in progress. */
 struct nest {
@@ -270,6 +272,47 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
 
 /* ---- memory of the program ----------------------------------------------------------------------------------------- */
 
+/* The elements of an array of the nest. */
+static dcl_box elements_of(const struct nest *nest, int symbol)
+{
+    int host = symbol < nest->call->arg_count ? nest->host_of[symbol] : -1;
+    return host >= 0 ? nest->host[host].all : dcl_box_of(&dcli_loops_plan_name(nest->plan, symbol)->grid);
+}
+
+/* Widen the arrays that an operation writes to the elements of all of them, since they must have one shape.
+ * @return whether one was widened */
+static bool widen_outputs(struct nest *nest, int count, const int outputs[])
+{
+    bool widened = false;
+    dcl_box hull = elements_of(nest, outputs[0]);
+    for (int k = 1; k < count; k++) {
+        dcl_box box = elements_of(nest, outputs[k]);
+        hull = dcli_tiles_hull(&hull, &box);
+    }
+    for (int k = 0; k < count; k++) {
+        int host = outputs[k] < nest->call->arg_count ? nest->host_of[outputs[k]] : -1;
+        if (host < 0 || dcli_box_equal(&nest->host[host].all, &hull))
+            continue;
+        nest->host[host].all = hull;
+        widened = true;
+    }
+    return widened;
+}
+
+/* Widen arrays in the program's memory until all outputs of each operation have one shape. */
+static void align_outputs(struct nest *nest)
+{
+    bool widened = true;
+    while (widened) {
+        int count = 0;
+        const int *outputs;
+        widened = false;
+        for (int n = 0; (outputs = dcli_loops_plan_outputs(nest->plan, n, &count)) != NULL; n++)
+            if (count > 1 && nest->host_count > 0)
+                widened |= widen_outputs(nest, count, outputs);
+    }
+}
+
 /* List the arguments in memory of the program, and what the nest reads and writes of them. */
 static dcl_status find_hosts(struct nest *nest)
 {
@@ -279,6 +322,8 @@ static dcl_status find_hosts(struct nest *nest)
         if (nest->host_of[k] >= 0)
             status = dcli_host_array_find(nest->plan, k, &nest->call->args[k], &nest->host[nest->host_count++]);
     }
+    if (status == DCL_OK)
+        align_outputs(nest);
     return status;
 }
 

@@ -245,6 +245,42 @@ Test(loops, rows_of_memory_that_are_apart_are_accessed)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Statements that are one operation write different rows of their arrays, also of one of the cluster. */
+Test(loops, memory_of_which_statements_write_different_rows)
+{
+    enum { N = 20 };
+    static const char nest[] = "for (t = 0; t < 3; t++) {\n"
+                               "    for (i = 0; i < 9; i++) A[i] += X[i] + t;\n"
+                               "    for (i = 4; i < n; i++) B[i] += 2 * X[i];\n"
+                               "    for (i = 3; i < n - 6; i++) C[i] += 3 * X[i];\n"
+                               "}";
+    const int n = N;
+    double x[N], a[N], b[N], c[N], A[N], B[N], C[N];
+    for (int nodes = 2; nodes >= 1; nodes--)
+        for (int agile = 0; agile < 2; agile++) {
+            dcl_cluster *cluster = open_nodes(nodes);
+            dcl_array *array = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, n));
+            for (int i = 0; i < n; i++)
+                x[i] = i, a[i] = A[i] = i * i, b[i] = B[i] = 7 - i, c[i] = C[i] = 1;
+            for (int t = 0; t < 3; t++)
+                for (int i = 0; i < n; i++) {
+                    a[i] += i < 9 ? x[i] + t : 0;
+                    b[i] += i >= 4 ? 2 * x[i] : 0;
+                    c[i] += i >= 3 && i < n - 6 ? 3 * x[i] : 0;
+                }
+            TEST_OK(dcl_write(array, NULL, C, NULL));
+            TEST_OK(dcl_loops(cluster, nest, DCL_HOST_INOUT(A, n), DCL_HOST_INOUT(B, n),
+                              agile ? DCL_INOUT_AS("C", array) : DCL_HOST_INOUT(C, n), DCL_HOST_IN_AS("X", x, n),
+                              DCL_VALUE(n)));
+            if (agile)
+                TEST_OK(dcl_read(array, NULL, C, NULL));
+            cr_expect_eq(memcmp(A, a, sizeof a) | memcmp(B, b, sizeof b) | memcmp(C, c, sizeof c), 0, "%d nodes",
+                         nodes);
+            dcl_release(array);
+            TEST_OK(dcl_close(cluster));
+        }
+}
+
 /* Beside arrays of the cluster. */
 Test(loops, memory_of_the_program_is_used_beside_arrays)
 {
