@@ -300,12 +300,25 @@ static dcl_status make_by_blocks(struct scanning *s, int64_t tiles, dcl_array **
     return status;
 }
 
+/* Make an array that lies as P does, without P's halo: two operations of the scan read the array, and the second one would
+ * find replicas that the first one has left, which explain does not know of. */
+static dcl_status make_like_output(struct scanning *s, dcl_array **array_out)
+{
+    dcli_map_rule rule = s->args[s->output].array->map->rule;
+    rule.halo_rank = 0;
+    rule.periodic = 0;
+    dcl_map *map = dcli_map_new(s->cluster, &rule);
+    dcl_status status = map != NULL ? make_array(s, &s->grid, map, array_out) : dcli_error_status();
+    dcl_map_release(map);
+    return status;
+}
+
 /* Make the array of the values at all indices: as P lies, if P's map stores all of its elements and has no view before it. */
 static dcl_status make_values(struct scanning *s, int64_t tiles)
 {
     const dcl_array *output = s->args[s->output].array;
     if (s->results == NULL && output->base == NULL && !output->layout.partial)
-        return make_array(s, &s->grid, output->map, &s->values);
+        return make_like_output(s, &s->values);
     return make_by_blocks(s, tiles, &s->values);
 }
 
