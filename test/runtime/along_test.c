@@ -348,6 +348,7 @@ static void add_rows(int nodes, int length)
 
 Test(along, rows_of_all_magnitudes)
 {
+    test_config(3); /* the first call decides how many devices the process has */
     for (int nodes = 1; nodes <= 3; nodes++) {
         add_rows(nodes, INNER);
         add_rows(nodes, 3200);

@@ -145,6 +145,7 @@ Test(loops_kernels, some_have_the_bits_of_sequential_c_when_they_are_streamed)
 {
     static const char *const names[] = {"gemm", "two_mm",  "mvt",       "gesummv",  "atax", "fdtd_2d",
                                         "bicg", "heat_3d", "jacobi_2d", "gaussian", "syrk", "syr2k"};
+    test_config(2); /* the first call decides how many devices the process has */
     for (int nodes = 1; nodes <= 2; nodes++) {
         dcl_config config = test_config(nodes);
         config.quota_bytes = nodes == 1 ? 3000 : 900;

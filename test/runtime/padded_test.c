@@ -55,6 +55,7 @@ Test(padded_on_device, planes_of_4_kb_are_transposed)
 {
     static const dcl_box box = {.rank = 3, .start = {1, 3, 5}, .count = {3, 755, 93}, .stride = {1, 1, 1}};
     static float found[LINES][LENGTH][PLANES];
+    test_config(2); /* the first call decides how many devices the process has */
     for (int nodes = 1; nodes <= 2; nodes++) {
         dcl_config config = test_config(nodes);
         dcl_cluster *cluster = test_open(&config);

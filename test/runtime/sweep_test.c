@@ -434,6 +434,7 @@ Test(sweep_on_device, reads_that_go_backwards_have_the_bits_of_plain_loops)
         {"block", "block"}, {"*,block", "cyclic(2)"}, {"*,cyclic(90)", "*,cyclic(50)"}};
     const int n = INNER;
     fill(a, ROWS * INNER, 3);
+    test_config(2); /* the first call decides how many devices the process has */
     for (size_t k = 0; k < sizeof maps / sizeof maps[0]; k++) {
         dcl_cluster *cluster = open_nodes(1 + (int)k % 2);
         dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, ROWS, INNER));

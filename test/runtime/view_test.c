@@ -675,6 +675,7 @@ static void reshape_copied(int nodes, const char *from, const char *to)
 
 Test(view_on_device, of_another_shape_that_is_refused_can_be_copied)
 {
+    test_config(3); /* the first call decides how many devices the process has */
     for (int nodes = 1; nodes <= 3; nodes += 2) {
         reshape_copied(nodes, "block,*", NULL); /* rows of 4 KB are padded */
         reshape_copied(nodes, "block", "*,block");
