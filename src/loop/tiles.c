@@ -188,7 +188,7 @@ static double time_of(const dcli_tiles *tiles, const struct traffic *traffic, do
     double step = most(most(in, out), kernel), latency = speed->step_s;
     step = most(step, (in + kernel + latency) / (tiles->ahead + 1));
     step = most(step, (kernel + out + latency) / outputs_of(tiles));
-    step = most(step, (in + out + latency) / (tiles->ahead + 2)); /* see run_steps() in runtime/stream.c */
+    step = most(step, (in + out + latency) / (tiles->ahead + 2)); /* see dcli_stream_run_steps() */
     step = most(step, (in + kernel + out + latency) / (tiles->ahead + tiles->behind + 1));
     return rounds * (step + speed->step_s) + ends + kernel + latency;
 }

@@ -306,8 +306,8 @@ static dcl_status time_transfer(struct run *run, double *s_out)
     return DCL_OK;
 }
 
-/* Run the first steps one after the other, and measure the last of them: before it, kernels are compiled, also those of copies between buffers. Copies of less than
- * LEAST_BYTES say little of the rate. */
+/* Run the first steps one after the other, and measure the last of them: the others compile the kernels, also those of copies between
+ * buffers. Copies of less than LEAST_BYTES say little of the rate. */
 dcl_status dcli_stream_measure(struct run *run, dcli_tiles_speed *speed)
 {
     enum { LEAST_BYTES = 256 << 10, OPERATIONS = 3 }; /* of a step, of which each costs as much as a small transfer */
