@@ -92,7 +92,7 @@ static dcl_status copy_terms(dcli_endpoint *endpoint, dcli_wire *wire, const dcl
     if (wire->peer == NULL || (terms->password != NULL && wire->password == NULL))
         return DCL_ERR_NOMEM;
     for (int peer = 0; peer < endpoint->peer_count; peer++)
-        wire->peer[peer].fd = -1;
+        wire->peer[peer].fd = wire->peer[peer].connection = -1;
     if (terms->own != NULL) {
         wire->pair = *terms->own;
         wire->own = &wire->pair;
@@ -320,7 +320,8 @@ static dcl_status expect(dcli_endpoint *endpoint, int peer, const char *key, con
         dcli_parcels_free(&one->early);
         one->fd = -1;
         one->ended = one->malformed = false;
-        one->heard = one->sent = 0;
+        one->heard = one->sent = one->told = one->view = 0;
+        one->direct = false;
         one->broken[0] = '\0';
         endpoint->refused++;
         wire->refused++;

@@ -59,8 +59,10 @@ typedef struct dcli_wire_peer {
     int64_t ahead_bytes;    /* bytes received and not taken at the last check */
     uint64_t sent, heard;   /* numbers of the last messages sent and received on its connection; see seal.h */
     char broken[192];       /* why nothing more of it is accepted; "": its connection has only ended */
-    bool direct;            /* nothing lies between (net/direct.h): payloads to it go without a checksum, those from
-                               it may */
+    uint64_t told, view;    /* the connection as this side has described it to the peer, and as the peer sees it
+                               (net/direct.h); 0: not yet */
+    bool direct;            /* both are right, so nothing lies between: payloads to it go without a checksum, those
+                               from it may */
     bool foreign;           /* this side connected, and the other end belongs to another user */
     int connection;         /* if this side connected: descriptor of the connection, libzmq's */
     int fd;                 /* if the peer connected: the descriptor by which its messages arrive */
@@ -129,6 +131,10 @@ int64_t dcli_wire_due_ns(const dcli_endpoint *endpoint);
  *  payload  NULL: none. @return DCL_OK, DCL_ERR_NETWORK (the connection has ended; the peer will be reported as
  *  lost). */
 dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload);
+/** Send a peer this side's view of the connection (net/direct.h), if that is known. */
+void dcli_wire_tell_view(dcli_endpoint *endpoint, int peer);
+/** Find out whether a connection is direct, once both views are known. */
+void dcli_wire_compare_views(dcli_wire_peer *peer);
 /** Handle an established connection: send the waiting messages. */
 void dcli_wire_rise(dcli_endpoint *endpoint, int peer);
 /** Note that the connection to a peer has ended, and how. The peer is reported as lost after its last message. */

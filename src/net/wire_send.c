@@ -126,18 +126,28 @@ dcl_status dcli_wire_transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header
     return transmit(endpoint, to, header, payload);
 }
 
-/* Send a new peer this side's view of the connection (net/direct.h). If there is no memory for it, nothing is sent,
- * and payloads keep their checksums. */
-static void tell_view(dcli_endpoint *endpoint, int peer)
+/* An end whose descriptor is not known yet would send a wrong view: libzmq reports a connection in another queue than its messages. If there
+ * is no memory for the view, nothing is sent, and payloads keep their checksums. */
+void dcli_wire_tell_view(dcli_endpoint *endpoint, int peer)
 {
     dcli_wire *wire = endpoint->link;
-    const dcli_wire_peer *one = &wire->peer[peer];
+    dcli_wire_peer *one = &wire->peer[peer];
+    uint64_t view = dcli_wire_has_sums(wire) ? dcli_direct_view(dcli_wire_fd(one), false) : 0;
     zmq_msg_t frame;
-    if (!dcli_wire_has_sums(wire) || zmq_msg_init_size(&frame, DCLI_SEAL_VIEW + dcli_seal_bytes(true)) != 0)
+    if (view == 0 || zmq_msg_init_size(&frame, DCLI_SEAL_VIEW + dcli_seal_bytes(true)) != 0)
         return;
-    dcli_seal_put_view(zmq_msg_data(&frame), dcli_direct_view(dcli_wire_fd(one), false));
+    dcli_seal_put_view(zmq_msg_data(&frame), view);
     dcli_seal_put(zmq_msg_data(&frame), DCLI_SEAL_VIEW, one->sent, true, NULL, 0);
-    (void)transmit(endpoint, peer, &frame, NULL);
+    if (transmit(endpoint, peer, &frame, NULL) == DCL_OK)
+        one->told = view;
+    dcli_wire_compare_views(one);
+}
+
+void dcli_wire_compare_views(dcli_wire_peer *peer)
+{
+    if (!peer->direct && peer->told != 0 && peer->view != 0)
+        peer->direct = peer->told == dcli_direct_view(dcli_wire_fd(peer), false) &&
+                       peer->view == dcli_direct_view(dcli_wire_fd(peer), true);
 }
 
 /* Time between heartbeats: four within the silence, like ZMTP's heartbeats, which show that the peer is there but not
@@ -233,7 +243,7 @@ void dcli_wire_rise(dcli_endpoint *endpoint, int peer)
 {
     dcli_wire *wire = endpoint->link;
     wire->peer[peer].state = DCLI_WIRE_UP;
-    tell_view(endpoint, peer);
+    dcli_wire_tell_view(endpoint, peer);
     dcli_parcel *parcel;
     while (wire->peer[peer].state == DCLI_WIRE_UP && (parcel = dcli_parcels_take(&wire->peer[peer].to_send)) != NULL) {
         (void)dcli_wire_transmit(endpoint, peer, &parcel->header, parcel->extra_frames > 0 ? &parcel->payload : NULL);

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "net/direct.h"
 #include "net/token.h"
 #include "net/wire.h"
 
@@ -99,8 +98,11 @@ static void note_outgoing(dcli_endpoint *endpoint, const dcli_event *event)
     if (peer < 0)
         return;
     dcli_ending ending = dcli_ending_of(event, wire->peer[peer].state != DCLI_WIRE_MET);
-    if (event->kind == ZMQ_EVENT_CONNECTED)
+    if (event->kind == ZMQ_EVENT_CONNECTED) {
         wire->peer[peer].connection = event->value;
+        if (wire->peer[peer].state == DCLI_WIRE_UP && wire->peer[peer].told == 0)
+            dcli_wire_tell_view(endpoint, peer);
+    }
     if (event->kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED && wire->peer[peer].state == DCLI_WIRE_MET && wire->own == NULL &&
         dcli_token_connection_is_ours(wire->peer[peer].connection) != DCL_OK) {
         DCLI_LOG(wire->log, DCLI_LOG_WARN, "peer %d: %s", peer, dcli_error_sentence());
@@ -359,8 +361,8 @@ static bool hears_view(dcli_wire *wire, const dcli_incoming *incoming, uint64_t 
     if (!dcli_wire_has_sums(wire) || incoming->extra_frames > 0 || number != peer->heard ||
         incoming->length != DCLI_SEAL_VIEW + dcli_seal_bytes(true))
         return false;
-    uint64_t expected = dcli_direct_view(dcli_wire_fd(peer), true);
-    peer->direct = expected != 0 && dcli_seal_view(incoming->bytes) == expected;
+    peer->view = dcli_seal_view(incoming->bytes);
+    dcli_wire_compare_views(peer);
     return true;
 }
 
