@@ -49,4 +49,20 @@ static inline double median(int count, double values[])
     return values[count / 2];
 }
 
+/* How many of the sorted trials lie outside of the median's interval, at either end: the true median is in it with a probability of at
+ * least 98.8 %, if trials are independent (sign test). For 11 trials it is 1: 2 * (1 + 11) / 2^11. */
+static inline int outside_interval(int trials)
+{
+    double ways = 1, sum = 0,
+           all = 1; /* to choose `count` of the trials; of all counts so far; of any number of them */
+    for (int n = 0; n < trials; n++)
+        all *= 2;
+    for (int count = 0;; count++) {
+        sum += ways;
+        if (2 * sum / all > 0.012)
+            return count > 0 ? count - 1 : 0;
+        ways *= (double)(trials - count) / (count + 1);
+    }
+}
+
 #endif

@@ -220,8 +220,8 @@ static struct bound measure_bound(const struct nodes *nodes, const struct trippe
                           .launch = measure_launch(dcl_node_name(nodes->cluster, 0))};
 }
 
-/* @param before  what was measured before; the bound is the mean with what is measured afterwards, because the speed of
- * messages changes with what else the machine does. @return the latter. */
+/* Messages are slower while the machine does other work. So the bound is measured before and after the sweep, and the mean is used.
+ * @param before  the first of these measurements. @return the second one. */
 static struct bound sweep(const struct nodes *nodes, const struct pattern *pattern, const char *where,
                           const struct tripper *tripper, struct bound before)
 {

@@ -565,20 +565,6 @@ static void run_pair(const char *devices, const char *workers, const char *path,
     }
 }
 
-/* How many trials an interval leaves out at either end, so that it contains the true median with a probability of at least
- * 98.8 %, if trials are independent (sign test). */
-static int left_out(void)
-{
-    double ways = 1, sum = 0; /* to choose `count` of the trials; of all counts so far */
-    int count = 0;
-    for (;; count++) {
-        sum += ways;
-        if (2 * sum / pow(2, trials) > 0.012)
-            return count > 0 ? count - 1 : 0;
-        ways *= (double)(trials - count) / (count + 1);
-    }
-}
-
 static void compare_traced(const char *devices, const char *workers, const char *path)
 {
     const char *where = workers != NULL ? "local:2, default map" : "one embedded node";
@@ -597,8 +583,8 @@ static void compare_traced(const char *devices, const char *workers, const char 
         printf("%d operations f32 %d x %d, %s: %.2f us each, %s / untraced %.3f, interval %.3f to %.3f (median of %d "
                "trials, %d rounds each)\n",
                sizes[size].operations, (int)sizes[size].edge, (int)sizes[size].edge, where, median(trials, plain[size]),
-               path != NULL ? "traced" : "untraced", middle, ratio[left_out()], ratio[trials - 1 - left_out()], trials,
-               ORDERS * PLACES * ROUNDS_OF_PLACE);
+               path != NULL ? "traced" : "untraced", middle, ratio[outside_interval(trials)],
+               ratio[trials - 1 - outside_interval(trials)], trials, ORDERS * PLACES * ROUNDS_OF_PLACE);
     }
     fflush(stdout);
 }

@@ -376,20 +376,6 @@ enum {
 
 static int trials = 11;
 
-/* How many trials the interval excludes at either end. The probability that no more independent trials than this are on one side
- * of the true median is at most 1.2 %. For 11 trials it is 1: 2 * (1 + 11) / 2^11. */
-static int excluded(void)
-{
-    double ways = 1, sum = 0; /* to choose `count` of the trials; of all counts so far */
-    int count = 0;
-    for (;; count++) {
-        sum += ways;
-        if (2 * sum / pow(2, trials) > 0.012)
-            return count > 0 ? count - 1 : 0;
-        ways *= (double)(trials - count) / (count + 1);
-    }
-}
-
 /* A cluster with the arrays of the balanced bodies. */
 struct even {
     dcl_cluster *cluster;
@@ -510,8 +496,8 @@ static void balanced_on(const char *workers, const char *steal)
         double *ratio = found.ratio[b], middle = median(trials, ratio); /* sorts them */
         printf("%s on 2048^2 f32, %s: never %.3f ms, %s / never: ratio %.3f, interval %.3f to %.3f "
                "(median of %d trials, %d calls each)\n",
-               balanced_names[b], name, median(trials, found.never[b]), steal, middle, ratio[excluded()],
-               ratio[trials - 1 - excluded()], trials, ORDERS * ROUNDS_OF_PAIR * TURNS / 2 * CALLS);
+               balanced_names[b], name, median(trials, found.never[b]), steal, middle, ratio[outside_interval(trials)],
+               ratio[trials - 1 - outside_interval(trials)], trials, ORDERS * ROUNDS_OF_PAIR * TURNS / 2 * CALLS);
     }
     printf("%d calls, %s, %s: %" PRId64 " lent, %" PRId64 " taken back, %" PRId64 " bytes moved, %" PRId64
            " of them for loans, %" PRId64 " in vain (%.3f %% of all)\n",

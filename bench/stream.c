@@ -9,9 +9,9 @@
  * same call where everything fits. The results of both are compared, bit for bit. Medians; the analysis of the nest is not in
  * them, because the first round is not counted.
  *
- * On a device with memory of its own, two more: "link", what was copied in both directions at once, by hand from and to pinned memory, and
- * "kernels", the same nest on arrays of the cluster. The longer one is the slowest stage. To see the stages where there
- * is no GPU, use the driver of test/support/fake_opencl, whose copies take as long as it is told:
+ * On a device with memory of its own, two more times are printed. "link": copying the same bytes by hand, from and to pinned memory, in
+ * both directions at once. "kernels": the same nest on arrays of the cluster. The longer one is that of the slowest stage. Without a GPU, the
+ * driver of test/support/fake_opencl shows the stages: the time that its copies take can be set.
  *
  *     OCL_ICD_VENDORS=build/test/fake_opencl.so TEST_OPENCL="apart; gpu; rate clEnqueueReadBuffer 200; rate
  *         clEnqueueWriteBuffer 200" build/bench/stream */
@@ -177,7 +177,7 @@ static double time_kernels(dcl_cluster *cluster, const struct kernel *k, double 
     return median(rounds, wall);
 }
 
-/* Copies of so many bytes by hand, in pieces, in both directions at once. */
+/* The time in which numbers of bytes are copied by hand, in pieces, to and from a device at once. */
 static double time_link(const char *device_name, int64_t in_bytes, int64_t out_bytes)
 {
     enum { PIECE = 16 << 20, DIRECTIONS = 2, TIMES = 3 };
@@ -252,7 +252,7 @@ static int list_parts(int64_t most, double ratio, int64_t parts[MOST_PARTS])
     return count;
 }
 
-/* The best of what was tried, as DCL_FAULT names it. */
+/* The fastest of the splits that were tried, written as for DCL_FAULT. */
 struct best {
     double seconds; /* 0: none */
     char fault[64];
@@ -298,7 +298,7 @@ static void sweep(const struct kernel *k, double *memory[], int rounds, size_t q
             try(k, memory, rounds, quota, fault, &best);
         }
     double unused;
-    /* once more, in turns: the least of many is less than what it was of one */
+    /* The least time of many splits is partly luck: measure the two once more, in turns. */
     double turn[2][MOST_ROUNDS];
     for (int r = 0; r < rounds; r++)
         for (int side = 0; side < 2; side++) {

@@ -78,8 +78,8 @@ static cl_int make_of(icd_device *device, bool is_binary, const void *bytes, siz
     return append(device, number, bytes, length);
 }
 
-/* Make the program on a server, to be built with what it includes. @param number_out  [bundle->count] programs of
- * headers. */
+/* Make a program on a server, and a program for each header that it includes.
+ * @param number_out  [bundle->count] the numbers of the headers' programs. */
 static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle, int64_t number_out[])
 {
     icd_build *build = &program->build[place];

@@ -38,7 +38,6 @@ struct group {
     int64_t skew, from, end; /* rows that are computed: from, ..., end - 1 */
     int64_t rows;            /* by which the front moves */
     int ahead, kept;         /* windows that are filled before they are used; that a node has of each array */
-    double seconds;          /* estimated */
     struct run *run;         /* the windows as arrays of an operation: their number is that of the window */
 };
 

@@ -2,6 +2,7 @@
 #include "workqueue/lend_pace.h"
 
 #include "base/check.h"
+#include "workqueue/loan_ask.h"
 
 enum {
     WHOLE_NS = 2000000,  /* an operation that takes at most as long is one launch */
@@ -9,8 +10,8 @@ enum {
                             costs some 10 to 30 us */
     SHORT_NS = 1000000, /* the last launches of an operation become shorter, down to this, so that nodes end at the same
                           time */
-    SHARED_NS = 500000, /* the same if there are more than FEW others, among which more may ask at the same time */
-    FEW = 4,
+    SHARED_NS =
+        500000, /* the same if there are more than DCLI_ASK_NEAR others, among which more may ask at the same time */
     REST_SHARE = 3,     /* a launch takes at most this part of the batches that can start */
     MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */
     WINDOW_NS = 250000, /* time that the launches in a device's queue take */
@@ -21,7 +22,7 @@ enum {
 
 int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others)
 {
-    int64_t short_ns = others > FEW ? SHARED_NS : SHORT_NS;
+    int64_t short_ns = others > DCLI_ASK_NEAR ? SHARED_NS : SHORT_NS;
     double rest_ns = batch_ns * (double)possible;
     if (batch_ns <= 0)
         return 1;
