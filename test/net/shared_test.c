@@ -692,7 +692,7 @@ Test(shared, no_bell_is_rung_for_a_peer_that_is_awake)
 /** Whether a peer that sleeps is woken when payloads of so many bytes are given back. */
 static bool wakes(group *g, int count, size_t bytes)
 {
-    atomic_int released = 0;
+    static atomic_int released; /* may be counted after this function */
     dcli_received received[8];
     for (int n = 0; n < count; n++) {
         send_payload(g->peer[0], 1, n, (dcli_payload){calloc(1, bytes), bytes, count_release, &released});
