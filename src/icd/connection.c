@@ -558,6 +558,16 @@ static bool hear_taken(icd_device *device, const dcli_msg_taken *taken)
     return true;
 }
 
+/* End the unobserved commands before `last` in its command queue, whose ends the server does not report. Internal ones have no queue. */
+static void end_before(icd_device *device, const icd_event *last)
+{
+    for (icd_event *event = device->pending, *next; event != last && last->queue != NULL; event = next) {
+        next = event->next;
+        if (event->unobserved && event->queue == last->queue)
+            icd_event_end(event, CL_COMPLETE, NULL);
+    }
+}
+
 static bool hear_end(icd_device *device, const dcli_msg_ended *ended)
 {
     icd_event *event = device->pending;
@@ -575,6 +585,8 @@ static bool hear_end(icd_device *device, const dcli_msg_ended *ended)
     const icd_transfer *transfer = event->transfer != 0 ? find_transfer(device, event->transfer) : NULL;
     if (transfer != NULL && ended->status == CL_SUCCESS && transfer->moved != transfer->total)
         return false;
+    if (ended->through)
+        end_before(device, event);
     icd_event_end(event, ended->status, ended);
     return true;
 }

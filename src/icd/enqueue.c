@@ -55,11 +55,16 @@ static cl_int leave(cl_int status)
 
 /* ---- launches ---- */
 
+/* Whether work-groups at the end of an axis may be smaller. */
+static bool may_differ(const icd_queue *queue)
+{
+    return icd_device_number(queue->device, CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT) != 0;
+}
+
 static cl_int check_groups(const icd_queue *queue, const icd_declaration *declaration, cl_uint axes,
                            const size_t *global, const size_t *local)
 {
     const icd_fact *most = icd_device_fact(queue->device, CL_DEVICE_MAX_WORK_ITEM_SIZES);
-    bool may_differ = icd_device_number(queue->device, CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT) != 0;
     size_t items = 1;
     bool fixed = declaration->fixed[0] != 0;
     for (cl_uint d = 0; d < axes; d++) {
@@ -67,7 +72,7 @@ static cl_int check_groups(const icd_queue *queue, const icd_declaration *declar
         if (global[d] == 0)
             return CL_INVALID_GLOBAL_WORK_SIZE;
         if (local == NULL) {
-            if (fixed && global[d] % declaration->fixed[d] != 0 && !may_differ)
+            if (fixed && global[d] % declaration->fixed[d] != 0 && !may_differ(queue))
                 return CL_INVALID_WORK_GROUP_SIZE;
             continue;
         }
@@ -77,7 +82,7 @@ static cl_int check_groups(const icd_queue *queue, const icd_declaration *declar
                 return CL_INVALID_WORK_ITEM_SIZE;
         }
         if (local[d] == 0 || (fixed && local[d] != declaration->fixed[d]) ||
-            (!may_differ && global[d] % local[d] != 0) || __builtin_mul_overflow(items, local[d], &items))
+            (global[d] % local[d] != 0 && !may_differ(queue)) || __builtin_mul_overflow(items, local[d], &items))
             return CL_INVALID_WORK_GROUP_SIZE;
     }
     return declaration->group > 0 && items > declaration->group ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;

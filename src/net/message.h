@@ -523,6 +523,7 @@ typedef struct dcli_msg_taken {
 typedef struct dcli_msg_ended {
     int64_t event; /* its number; that of a command queue: a command without event has failed */
     int status;    /* 0: complete; negative: an OpenCL error */
+    bool through;  /* so have all unobserved commands before it in its command queue, which are complete */
     int64_t queued_ns, submit_ns, start_ns, end_ns; /* by the device's clock; 0: not known */
 } dcli_msg_ended;
 

@@ -207,6 +207,7 @@ static const dcli_record command_record = RECORD("command", command, 1, "an Open
 static const dcli_record ended_record = RECORD("ended", ended, 2, "an event that has ended",
     INT64(ended, event, 1, "number of the event; or of a command queue, if one of its commands without an event has failed"),
     INT(ended, status, INT_MIN, 0, "0: complete; negative: an OpenCL error"),
+    BOOL(ended, through, "all unobserved commands before it in its command queue are complete, too; their ends are not reported"),
     UP_TO(ended, queued_ns, 0, DCLI_MOST_NS, "by the device's clock; 0: not known"),
     UP_TO(ended, submit_ns, 0, DCLI_MOST_NS, "the same"),
     UP_TO(ended, start_ns, 0, DCLI_MOST_NS, "the same"),

@@ -16,6 +16,7 @@ enum {
     DCLI_MOST_REMOTE_OBJECTS = 1 << 20, /* objects, events and transfers of a session at a time */
     DCLI_MOST_REMOTE_TASKS = 1 << 18,   /* commands that wait for others */
     DCLI_MOST_REMOTE_ARGUMENTS = 512,   /* of a kernel */
+    DCLI_FEW_ARGUMENTS = 8,             /* of a launch that needs no memory for them */
     DCLI_REPORTS_LATE_MS = 2,           /* ends of unobserved commands are noticed and reported at most so late */
     DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
     DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
@@ -34,6 +35,13 @@ typedef enum dcli_object_kind {
     DCLI_OBJECT_EVENT,
     DCLI_OBJECT_TRANSFER
 } dcli_object_kind;
+
+/** Blocks of one size that were given back, to be taken again: a launch takes some, and the heap's lock is shared with the threads of
+ *  the device's driver. */
+typedef struct dcli_spares {
+    void *first;
+    int count;
+} dcli_spares;
 
 typedef struct dcli_task dcli_task;
 typedef struct dcli_kernel_output dcli_kernel_output;
@@ -65,7 +73,8 @@ typedef struct dcli_object {
         } buffer;
         struct {
             cl_command_queue queue;
-            bool in_order, profiles, dirty;           /* dirty: commands were submitted since the last clFlush() */
+            bool in_order, profiles, dirty; /* dirty: commands were submitted since the last clFlush() */
+            int64_t passed; /* number of the last unobserved event that has ended and was not reported; 0: none */
             dcli_task *first, **last;                 /* commands that were not submitted, in order */
             int64_t barriers;                         /* of them */
             struct dcli_object *next;                 /* list of all queues */
@@ -89,6 +98,7 @@ typedef struct dcli_object {
             cl_event real;                     /* NULL: not submitted, or not an event of the device's */
             bool ended, is_user, was_reported; /* ended: `status` says how */
             bool unobserved;                   /* its end may be reported late */
+            bool in_order;                     /* so is the queue of its command */
             int owner;                         /* of a user event: 1 more than the server that may end it; 0: none */
             int told_count;
             int *told; /* [told_count] other servers to which its end is sent */
@@ -122,7 +132,8 @@ struct dcli_task {
     int number_count;
     int64_t number[DCLI_MOST_COMMAND_NUMBERS];
     int argument_count;
-    dcli_value **argument; /* [argument_count] of a launch */
+    dcli_value **argument;               /* [argument_count] of a launch */
+    dcli_value *few[DCLI_FEW_ARGUMENTS]; /* memory for `argument` */
     size_t pattern_bytes;
     unsigned char *pattern;
     bool begun;                       /* a transfer: its first chunk was submitted */
@@ -154,6 +165,7 @@ typedef struct dcli_completion {
     cl_int status;
     bool ended;                    /* its callback has been called, or the driver has said so */
     bool unobserved;               /* its callback need not wake the serving thread */
+    bool silent;                   /* the driver is not to call back: the serving thread asks */
     bool noted;                    /* its callback has counted it in `observed_ends` */
     dcli_object *queue;            /* reference */
     struct dcli_completion *later; /* the next one of its queue, by submission */
@@ -221,6 +233,7 @@ struct dcli_remote {
     cl_context context;
     dcli_remote_terms terms;
 
+    dcli_spares tasks, events, completion_memory;
     dcli_object **table; /* [table_size] open addressing; table_size is a power of two, or 0 */
     int64_t table_size, object_count, tomb_count;
     int64_t task_count;   /* tasks that are not submitted */
@@ -238,7 +251,8 @@ struct dcli_remote {
     atomic_int places;        /* memory that buffers of the device still use */
     int64_t ended_count, ended_capacity;
     dcli_msg_ended *ended;  /* [ended_count] events to report */
-    bool reports_now;       /* one of them is observed, or has failed */
+    int64_t passed_count;   /* unobserved events that have ended and that the next report of their queues covers */
+    bool reports_now;       /* one of those in `ended` is observed, or has failed */
     int64_t reports_due_ns; /* when they are sent at the latest */
     dcli_facts facts;
     dcli_peers peers;
@@ -249,6 +263,10 @@ struct dcli_remote {
 };
 
 /* ---- table.c ---- */
+
+/** Take a block, set to zero. @param bytes  always the same for these spares. @return NULL: DCL_ERR_NOMEM. */
+void *dcli_spares_take(dcli_spares *spares, size_t bytes);
+void dcli_spares_give(dcli_spares *spares, void *block);
 
 /** Find an object. @return NULL: there is none of this number and kind. */
 dcli_object *dcli_object_find(dcli_remote *remote, int64_t number, dcli_object_kind kind);
@@ -281,7 +299,7 @@ dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command
 void dcli_tasks_look(dcli_remote *remote);
 /** Take what callbacks have passed on. @return whether there was any. */
 bool dcli_completions_take(dcli_remote *remote);
-/** Ask the driver which commands have ended, if `polls`. @return whether there was any. */
+/** Ask the driver which commands have ended of those for which it does not call back. @return whether any has. */
 bool dcli_completions_poll(dcli_remote *remote);
 /** End an event, and report it. @param real  event of the device, for its times; NULL: none. */
 void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real);
@@ -298,6 +316,8 @@ cl_uint dcli_task_waits(const dcli_task *task, cl_event real_out[]);
 /** Send the events that have ended, if one of them is observed, if there are many, or when they are due. */
 dcl_status dcli_events_send(dcli_remote *remote);
 void dcli_queues_flush(dcli_remote *remote);
+/** Report the unobserved events of a queue that have ended, if there are any. */
+void dcli_queue_report(dcli_remote *remote, dcli_object *queue);
 /** Report that a command without event has failed. */
 void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int status);
 

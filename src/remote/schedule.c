@@ -13,6 +13,104 @@
 #include "base/error.h"
 #include "remote/inside.h"
 
+/* ---- events ---- */
+
+static dcl_status send_ended(dcli_remote *remote, dcli_msg_ended ended[], int64_t count)
+{
+    dcli_message message = {
+        .kind = DCLI_MSG_EVENTS, .epoch = remote->terms.session, .events = {.count = (int)count, .ended = ended}};
+    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
+    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
+}
+
+/* Something is to be reported: if nothing else is, set the time at which it is at the latest. */
+static void await_report(dcli_remote *remote)
+{
+    if (remote->ended_count == 0 && remote->passed_count == 0)
+        remote->reports_due_ns = dcli_monotonic_ns() + DCLI_REPORTS_LATE_MS * INT64_C(1000000);
+}
+
+static void report(dcli_remote *remote, dcli_msg_ended *ended, bool at_once)
+{
+    await_report(remote);
+    remote->reports_now = remote->reports_now || at_once;
+    if (dcli_grow(&remote->ended, remote->ended_count, &remote->ended_capacity, sizeof *remote->ended) == 0)
+        remote->ended[remote->ended_count++] = *ended;
+    else
+        send_ended(remote, ended, 1); /* without memory the order does not matter */
+}
+
+static int64_t time_of(cl_event real, cl_profiling_info what)
+{
+    cl_ulong time = 0;
+    if (real == NULL || clGetEventProfilingInfo(real, what, sizeof time, &time, NULL) != CL_SUCCESS ||
+        time > DCLI_MOST_NS)
+        return 0;
+    return (int64_t)time;
+}
+
+/* @return false: it had ended before. */
+static bool end_silently(dcli_remote *remote, dcli_object *event, cl_int status)
+{
+    if (event->event.ended)
+        return false;
+    event->event.ended = true;
+    event->status = status;
+    remote->stuck_dirty = true;
+    dcli_peers_tell(remote, event);
+    return true;
+}
+
+void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real)
+{
+    if (!end_silently(remote, event, status) || event->event.is_user) /* the driver knows of the latter */
+        return;
+    report(remote,
+           &(dcli_msg_ended){.event = event->number,
+                             .status = status,
+                             .through = event->event.in_order && status == CL_SUCCESS,
+                             .queued_ns = time_of(first, CL_PROFILING_COMMAND_QUEUED),
+                             .submit_ns = time_of(first, CL_PROFILING_COMMAND_SUBMIT),
+                             .start_ns = time_of(first, CL_PROFILING_COMMAND_START),
+                             .end_ns = time_of(real, CL_PROFILING_COMMAND_END)},
+           !event->event.unobserved || status != CL_SUCCESS);
+}
+
+void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int status)
+{
+    report(remote, &(dcli_msg_ended){.event = queue->number, .status = status}, true);
+}
+
+void dcli_queue_report(dcli_remote *remote, dcli_object *queue)
+{
+    if (queue->queue.passed != 0)
+        report(remote, &(dcli_msg_ended){.event = queue->queue.passed, .through = true}, false);
+    queue->queue.passed = 0;
+}
+
+dcl_status dcli_events_send(dcli_remote *remote)
+{
+    enum { MANY = 64 };
+    dcl_status status = DCL_OK;
+    int64_t waiting = remote->ended_count + remote->passed_count;
+    if (waiting == 0 || (!remote->reports_now && waiting < MANY && dcli_monotonic_ns() < remote->reports_due_ns))
+        return DCL_OK;
+    dcli_kernel_output_send(remote); /* before the program hears of the end */
+    if (dcli_kernel_output_waits(remote))
+        return DCL_OK;
+    for (dcli_object *queue = remote->passed_count > 0 ? remote->queues : NULL; queue != NULL;
+         queue = queue->queue.next)
+        dcli_queue_report(remote, queue);
+    int64_t count = remote->ended_count, part;
+    remote->ended_count = remote->passed_count = 0;
+    remote->reports_now = false;
+    for (int64_t n = 0; n < count && status == DCL_OK; n += part) {
+        part = dcli_min(count - n, DCLI_MOST_ENDED);
+        status = send_ended(remote, remote->ended + n, part);
+    }
+    return status;
+}
+
 /* ---- what the device reports ---- */
 
 static void push(dcli_remote *remote, dcli_completion *completion)
@@ -58,7 +156,7 @@ static dcl_status have_called(dcli_remote *remote, dcli_completion *completion)
 dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
                                dcli_chunk *chunk)
 {
-    dcli_completion *completion = dcli_calloc(1, sizeof *completion);
+    dcli_completion *completion = dcli_spares_take(&remote->completion_memory, sizeof *completion);
     if (completion == NULL)
         return DCL_ERR_NOMEM;
     *completion = (dcli_completion){.remote = remote,
@@ -67,11 +165,12 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
                                     .chunk = chunk,
                                     .real = real,
                                     .unobserved = chunk == NULL && (event == NULL || event->event.unobserved)};
+    completion->silent = remote->polls || (completion->unobserved && queue->queue.in_order);
     clRetainEvent(real);
-    dcl_status status = remote->polls ? DCL_OK : have_called(remote, completion);
+    dcl_status status = completion->silent ? DCL_OK : have_called(remote, completion);
     if (status != DCL_OK) {
         clReleaseEvent(real);
-        dcli_free(completion);
+        dcli_spares_give(&remote->completion_memory, completion);
         return status;
     }
     dcli_object_hold(event);
@@ -84,6 +183,21 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     return DCL_OK;
 }
 
+/* End the event of a command. If it is unobserved and its queue in order, the next end of the queue that is reported covers it. */
+static void end_command(dcli_remote *remote, const dcli_completion *completion, cl_int status)
+{
+    dcli_object *queue = completion->queue, *event = completion->event;
+    cl_event timed = queue->queue.profiles ? completion->real : NULL;
+    if (!completion->unobserved || !queue->queue.in_order || status != CL_SUCCESS) {
+        dcli_event_end(remote, event, status, timed, timed);
+        queue->queue.passed = status == CL_SUCCESS ? 0 : queue->queue.passed;
+    } else if (end_silently(remote, event, status)) {
+        await_report(remote);
+        remote->passed_count++;
+        queue->queue.passed = event->number;
+    }
+}
+
 /* A command or a chunk has ended: report it, and free the completion. */
 static void handle(dcli_remote *remote, dcli_completion *completion)
 {
@@ -94,15 +208,25 @@ static void handle(dcli_remote *remote, dcli_completion *completion)
     if (completion->chunk != NULL)
         dcli_chunk_done(remote, completion->chunk, status);
     if (completion->event != NULL)
-        dcli_event_end(remote, completion->event, status, completion->real, completion->real);
+        end_command(remote, completion, status);
     dcli_object_drop(remote, completion->event);
     dcli_object_drop(remote, completion->queue);
     clReleaseEvent(completion->real);
-    dcli_free(completion);
+    dcli_spares_give(&remote->completion_memory, completion);
     if (--remote->outstanding == 0)
         dcli_watch_activity(remote->watch, DCLI_COMPUTING, NULL);
     else
         dcli_watch_progress(remote->watch, DCLI_COMPUTING);
+}
+
+/* Ask the driver whether a command has ended. @return whether it has. */
+static bool ask(dcli_completion *completion)
+{
+    cl_int status = CL_QUEUED,
+           code = clGetEventInfo(completion->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
+    completion->status = code != CL_SUCCESS ? code : status;
+    completion->ended = completion->status <= CL_COMPLETE;
+    return completion->ended;
 }
 
 /* Handle the ends of a queue that may be handled now: in a queue in order, those before which none is missing. */
@@ -110,7 +234,7 @@ static void handle_ends(dcli_remote *remote, dcli_object *queue)
 {
     for (dcli_completion **at = &queue->queue.oldest; *at != NULL;) {
         dcli_completion *completion = *at;
-        if (completion->ended) {
+        if (completion->ended || (completion->silent && !remote->polls && ask(completion))) {
             if ((*at = completion->later) == NULL)
                 queue->queue.newest = at;
             handle(remote, completion);
@@ -136,20 +260,18 @@ bool dcli_completions_take(dcli_remote *remote)
     return first != NULL;
 }
 
-/* Find out which commands of a queue have ended: in a queue in order, up to the first that has not. @return whether any has. */
+/* Ask which commands of a queue have ended: in a queue in order, up to the first that has not, or of which the driver will
+ * tell. @return whether any has. */
 static bool ask_queue(dcli_object *queue)
 {
     enum { MOST = 64 }; /* commands that have not ended, in a queue out of order */
     bool any = false;
     int left = queue->queue.in_order ? 1 : MOST;
-    for (dcli_completion *completion = queue->queue.oldest; completion != NULL && left > 0;
+    for (dcli_completion *completion = queue->queue.oldest; completion != NULL && completion->silent && left > 0;
          completion = completion->later) {
-        cl_int status = CL_QUEUED,
-               code = clGetEventInfo(completion->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL);
-        completion->status = code != CL_SUCCESS ? code : status;
-        completion->ended = completion->status <= CL_COMPLETE;
-        any = any || completion->ended;
-        left -= !completion->ended;
+        bool ended = ask(completion);
+        any = any || ended;
+        left -= !ended;
     }
     return any;
 }
@@ -158,7 +280,7 @@ bool dcli_completions_poll(dcli_remote *remote)
 {
     bool any = false;
     dcli_object *next;
-    for (dcli_object *queue = remote->polls ? remote->queues : NULL; queue != NULL; queue = next) {
+    for (dcli_object *queue = remote->queues; queue != NULL; queue = next) {
         dcli_object_hold(queue);
         if (ask_queue(queue)) {
             handle_ends(remote, queue);
@@ -168,81 +290,6 @@ bool dcli_completions_poll(dcli_remote *remote)
         dcli_object_drop(remote, queue);
     }
     return any;
-}
-
-/* ---- events ---- */
-
-static dcl_status send_ended(dcli_remote *remote, dcli_msg_ended ended[], int64_t count)
-{
-    dcli_message message = {
-        .kind = DCLI_MSG_EVENTS, .epoch = remote->terms.session, .events = {.count = (int)count, .ended = ended}};
-    dcl_status status = dcli_endpoint_send(remote->terms.endpoint, remote->terms.client, &message, NULL);
-    return status == DCL_ERR_NETWORK ? DCL_OK : status; /* receiving reports why */
-}
-
-static void report(dcli_remote *remote, dcli_msg_ended *ended, bool at_once)
-{
-    if (remote->ended_count == 0)
-        remote->reports_due_ns = dcli_monotonic_ns() + DCLI_REPORTS_LATE_MS * INT64_C(1000000);
-    remote->reports_now = remote->reports_now || at_once;
-    if (dcli_grow(&remote->ended, remote->ended_count, &remote->ended_capacity, sizeof *remote->ended) == 0)
-        remote->ended[remote->ended_count++] = *ended;
-    else
-        send_ended(remote, ended, 1); /* without memory the order does not matter */
-}
-
-static int64_t time_of(cl_event real, cl_profiling_info what)
-{
-    cl_ulong time = 0;
-    if (real == NULL || clGetEventProfilingInfo(real, what, sizeof time, &time, NULL) != CL_SUCCESS ||
-        time > DCLI_MOST_NS)
-        return 0;
-    return (int64_t)time;
-}
-
-void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real)
-{
-    if (event->event.ended)
-        return;
-    event->event.ended = true;
-    event->status = status;
-    remote->stuck_dirty = true;
-    dcli_peers_tell(remote, event);
-    if (event->event.is_user)
-        return; /* the driver knows */
-    report(remote,
-           &(dcli_msg_ended){.event = event->number,
-                             .status = status,
-                             .queued_ns = time_of(first, CL_PROFILING_COMMAND_QUEUED),
-                             .submit_ns = time_of(first, CL_PROFILING_COMMAND_SUBMIT),
-                             .start_ns = time_of(first, CL_PROFILING_COMMAND_START),
-                             .end_ns = time_of(real, CL_PROFILING_COMMAND_END)},
-           !event->event.unobserved || status != CL_SUCCESS);
-}
-
-void dcli_queue_failed(dcli_remote *remote, const dcli_object *queue, cl_int status)
-{
-    report(remote, &(dcli_msg_ended){.event = queue->number, .status = status}, true);
-}
-
-dcl_status dcli_events_send(dcli_remote *remote)
-{
-    enum { MANY = 64 };
-    dcl_status status = DCL_OK;
-    if (remote->ended_count == 0 ||
-        (!remote->reports_now && remote->ended_count < MANY && dcli_monotonic_ns() < remote->reports_due_ns))
-        return DCL_OK;
-    dcli_kernel_output_send(remote); /* before the program hears of the end */
-    if (dcli_kernel_output_waits(remote))
-        return DCL_OK;
-    int64_t count = remote->ended_count, part;
-    remote->ended_count = 0;
-    remote->reports_now = false;
-    for (int64_t n = 0; n < count && status == DCL_OK; n += part) {
-        part = dcli_min(count - n, DCLI_MOST_ENDED);
-        status = send_ended(remote, remote->ended + n, part);
-    }
-    return status;
 }
 
 void dcli_queues_flush(dcli_remote *remote)
@@ -263,7 +310,8 @@ void dcli_task_free(dcli_remote *remote, dcli_task *task)
     for (int a = 0; a < task->argument_count; a++)
         dcli_value_drop(remote, task->argument[a]);
     dcli_free(task->wait);
-    dcli_free(task->argument);
+    if (task->argument != task->few)
+        dcli_free(task->argument);
     dcli_free(task->pattern);
     if (task->first_event != NULL)
         clReleaseEvent(task->first_event);
@@ -280,7 +328,7 @@ void dcli_task_free(dcli_remote *remote, dcli_task *task)
     dcli_object_drop(remote, task->other);
     dcli_object_drop(remote, task->event);
     dcli_object_drop(remote, task->queue);
-    dcli_free(task);
+    dcli_spares_give(&remote->tasks, task);
 }
 
 void dcli_task_end(dcli_remote *remote, dcli_task *task, cl_int status)
@@ -562,7 +610,8 @@ static dcl_status take_launch(dcli_remote *remote, const dcli_msg_command *comma
         if (command->number[n] < 0)
             return dcli_command_broken("a negative number of work-items");
     int count = task->object->kernel.count;
-    if (count > 0 && (task->argument = dcli_calloc((size_t)count, sizeof(dcli_value *))) == NULL)
+    task->argument = task->few;
+    if (count > DCLI_FEW_ARGUMENTS && (task->argument = dcli_calloc((size_t)count, sizeof(dcli_value *))) == NULL)
         return DCL_ERR_NOMEM;
     for (int a = 0; a < count; a++)
         if ((task->argument[a] = task->object->kernel.argument[a]) != NULL)
@@ -692,7 +741,7 @@ dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command
 {
     if (remote->task_count >= DCLI_MOST_REMOTE_TASKS)
         return dcli_command_broken("too many others before it that wait");
-    dcli_task *task = dcli_calloc(1, sizeof *task);
+    dcli_task *task = dcli_spares_take(&remote->tasks, sizeof *task);
     if (task == NULL)
         return DCL_ERR_NOMEM;
     task->kind = command->kind;
@@ -709,7 +758,7 @@ dcl_status dcli_task_accept(dcli_remote *remote, const dcli_msg_command *command
         if ((event = dcli_object_make(remote, command->event, DCLI_OBJECT_EVENT)) == NULL)
             status = dcli_error_status();
         else
-            event->event.unobserved = command->unobserved;
+            event->event.unobserved = command->unobserved, event->event.in_order = task->queue->queue.in_order;
         task->event = dcli_object_hold(event);
     }
     if (status != DCL_OK) {

@@ -67,7 +67,9 @@ static int patience(const dcli_remote *remote, int64_t happened_ns)
 {
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
     if (!remote->polls || remote->outstanding == 0)
-        return remote->unobserved_count > 0 || remote->ended_count > 0 ? DCLI_REPORTS_LATE_MS : -1;
+        return remote->unobserved_count > 0 || remote->ended_count > 0 || remote->passed_count > 0
+                   ? DCLI_REPORTS_LATE_MS
+                   : -1;
     return dcli_monotonic_ns() - happened_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 
@@ -116,11 +118,11 @@ static bool await_none(atomic_int *count)
 static bool await_ends(dcli_remote *remote)
 {
     int64_t until = dcli_monotonic_ms() + MOST_MS;
-    while (remote->polls && remote->outstanding > 0 && dcli_monotonic_ms() < until)
-        if (!dcli_completions_poll(remote))
+    while (remote->outstanding > 0 && dcli_monotonic_ms() < until)
+        if (!dcli_completions_take(remote) && !dcli_completions_poll(remote))
             poll(NULL, 0, STEP_MS);
-    if (!remote->polls && await_none(&remote->callbacks))
-        dcli_completions_take(remote);
+    if (remote->outstanding == 0)
+        await_none(&remote->callbacks);
     return dcli_lender_await(remote, MOST_MS) && remote->outstanding == 0;
 }
 

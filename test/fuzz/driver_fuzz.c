@@ -277,6 +277,7 @@ static void send_events(fuzz_input *input)
         bool right = event != NULL && fuzz_byte(input) < 200;
         ended[e] = (dcli_msg_ended){.event = right ? event->number : given_number(input),
                                     .status = fuzz_byte(input) < 200 ? 0 : -fuzz_below(input, 70),
+                                    .through = fuzz_flag(input),
                                     .start_ns = fuzz_byte(input)};
         if (right)
             event = event->next;

@@ -146,6 +146,7 @@ static void turn(void)
 {
     dcli_received received;
     dcli_completions_take(remote);
+    dcli_completions_poll(remote);
     dcli_tasks_look(remote);
     dcli_queues_flush(remote);
     must(dcli_events_send(remote) == DCL_OK, "dcli_events_send");
@@ -167,11 +168,12 @@ static void make_kernel(void)
 
 static void end_session(void)
 {
-    for (int ms = 0; atomic_load(&remote->callbacks) > 0; ms++) {
+    dcli_queues_flush(remote);
+    for (int ms = 0; remote->outstanding > 0 || atomic_load(&remote->callbacks) > 0; ms++) {
         must(ms < 5000, "commands that were submitted do not end");
-        poll(NULL, 0, 1);
+        if (!dcli_completions_take(remote) && !dcli_completions_poll(remote))
+            poll(NULL, 0, 1);
     }
-    dcli_completions_take(remote);
     remote->ended_count = 0;
     dcli_objects_close(remote);
     for (int ms = 0; atomic_load(&remote->places) > 0; ms++) {

@@ -90,6 +90,7 @@ static void fill_events(test_random *random, dcli_msg_events *events)
     for (int e = 0; e < events->count; e++)
         pool.ended[e] = (dcli_msg_ended){.event = above(random, 1, INT64_MAX - 1),
                                          .status = -(int)above(random, 0, INT_MAX - 1),
+                                         .through = test_random_below(random, 2) == 1,
                                          .queued_ns = above(random, 0, DCLI_MOST_NS),
                                          .submit_ns = above(random, 0, DCLI_MOST_NS),
                                          .start_ns = above(random, 0, DCLI_MOST_NS),
@@ -146,7 +147,8 @@ static bool same_command(const dcli_msg_command *a, const dcli_msg_command *b)
 
 static bool same_ended(const dcli_msg_ended *a, const dcli_msg_ended *b)
 {
-    return EQUAL(event) && EQUAL(status) && EQUAL(queued_ns) && EQUAL(submit_ns) && EQUAL(start_ns) && EQUAL(end_ns);
+    return EQUAL(event) && EQUAL(status) && EQUAL(through) && EQUAL(queued_ns) && EQUAL(submit_ns) && EQUAL(start_ns) &&
+           EQUAL(end_ns);
 }
 
 static bool same_fact(const dcli_msg_fact *a, const dcli_msg_fact *b)
