@@ -11,10 +11,12 @@
  *
  * On a device with memory of its own, two more times are printed. "link": copying the same bytes by hand, from and to pinned memory, in
  * both directions at once. "kernels": the same nest on arrays of the cluster. The longer one is that of the slowest stage. Without a GPU, the
- * driver of test/support/fake_opencl shows the stages: the time that its copies take can be set.
+ * driver of test/support/fake_opencl shows the stages: the time that its copies take can be set. Kernels and the copies
+ * themselves, which take little of that time, are run by the same processors, one after the other; so the rate must be such that the kernels
+ * take much less time than the copies: 100 bytes per microsecond for the stencils, 10 for the product.
  *
- *     OCL_ICD_VENDORS=build/test/fake_opencl.so TEST_OPENCL="apart; gpu; rate clEnqueueReadBuffer 200; rate
- *         clEnqueueWriteBuffer 200" build/bench/stream */
+ *     OCL_ICD_VENDORS=build/test/fake_opencl.so TEST_OPENCL="apart; gpu; rate clEnqueueReadBuffer 100; rate
+ *         clEnqueueWriteBuffer 100" build/bench/stream 3 gauss */
 #include <inttypes.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -286,10 +288,11 @@ static void sweep(const struct kernel *k, double *memory[], int rounds, size_t q
     char fault[80], chosen_parts[64] = "";
     struct best best = {0};
     for (int a = 0; a < count[0]; a++)
-        for (int b = 0; b < count[1] && !sweeps; b++) {
-            snprintf(fault, sizeof fault, "parts %" PRId64 " x %" PRId64, parts[0][a], parts[1][b]);
-            try(k, memory, rounds, quota, fault, &best);
-        }
+        for (int b = 0; b < count[1] && !sweeps; b++)
+            for (int c = 1; c <= (square ? 16 : 1); c *= 2) {
+                snprintf(fault, sizeof fault, "parts %" PRId64 " x %" PRId64 " x %d", parts[0][a], parts[1][b], c);
+                try(k, memory, rounds, quota, fault, &best);
+            }
     for (int together = 8; together >= 1 && sweeps; together /= 2)
         for (int64_t rows = k->n / 13; rows >= k->n / 200; rows = rows * 4 / 5) {
             snprintf(fault, sizeof fault, "together %d x %" PRId64, together, rows);

@@ -637,6 +637,49 @@ static void put_body(struct writer *writer)
     }
 }
 
+/* ---- parts of a loop ---------------------------------------------------------------------------------------------- */
+
+/* Whether threads assign variables that are declared outside of a loop: these may carry values from one iteration to the next. */
+static bool assigns_outside(const struct writer *writer, int loop)
+{
+    const dcli_loops_tree *tree = writer->tree;
+    int depth = tree->loop[loop].depth;
+    for (int s = 0; s < tree->statement_count; s++) {
+        const dcli_loops_access *target = &tree->statement[s].target;
+        if (!dcli_loops_in(writer->operation->statements, s) || target->is_array)
+            continue;
+        const dcli_loops_scalar *scalar = &tree->scalar[target->symbol];
+        if (scalar->depth <= depth || scalar->loop[depth] != loop)
+            return true;
+    }
+    return false;
+}
+
+/* The free loop that is all that a thread runs, upwards and in steps of 1; -1: there is none. */
+static int loop_of_parts(const struct writer *writer)
+{
+    const dcli_loops_node *node = only_loop(writer, writer->tree->first);
+    const dcli_loops_run *run = writer->operation->run;
+    while (node != NULL && run[node->number].way != DCLI_LOOPS_FREE && run[node->number].turned == 0)
+        node = only_loop(writer, node->first);
+    if (node == NULL || run[node->number].way != DCLI_LOOPS_FREE || writer->tree->loop[node->number].step != 1)
+        return -1;
+    return assigns_outside(writer, node->number) ? -1 : node->number;
+}
+
+/* Note which arguments are the bounds of that loop. */
+static void mark_parts(struct writer *writer)
+{
+    dcli_loops_operation *operation = writer->operation;
+    int loop = loop_of_parts(writer);
+    for (int k = 0; k < operation->operand_count && loop >= 0; k++) {
+        dcli_loops_operand *operand = &operation->operand[k];
+        bool is_bound = operand->access == DCL_ACCESS_VALUE && operand->symbol < 0 && operand->bound == 0;
+        if (is_bound && operand->value >= 0 && operand->value / 2 == loop)
+            operand->part = 1 + (int)(operand->value % 2);
+    }
+}
+
 /* ---- ranges of indices ----------------------------------------------------------------------------------------------- */
 
 /* Print the bound that a condition gives for its axis: the other terms, moved to the other side. */
@@ -701,6 +744,7 @@ dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operatio
         if (dcli_loops_in(operation->statements, s))
             writer.unguarded[s] = dcli_loops_unguarded(sets, operation, s);
     put_body(&writer);
+    mark_parts(&writer);
     if (operation->over != NULL)
         put_ranges(&writer);
     for (int s = 0; s < sets->tree->statement_count; s++)

@@ -23,6 +23,8 @@ typedef struct dcli_loops_operand {
     int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
     int64_t value;     /* of an integer of the plan */
     int bound; /* if not 0, the integer is the first (1 + 2 * r) or the last (2 + 2 * r) index of axis r of the box */
+    int part; /* if not 0, the integer is the first (1) or the last (2) value of a loop that is all that a thread runs. A thread may as
+                 well run parts of it, one after the other, if all outputs are as the part before has left them. */
     const char *over;       /* OVER: ranges of the indices; borrowed until the plan is freed */
     dcli_loops_place place; /* of an array in the nest: where the operation reads or writes it */
 } dcli_loops_operand;

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 
-enum { MOST_SPLIT_AXES = 3, MOST_CANDIDATES = 96 };
+enum { MOST_SPLIT_AXES = 3, MOST_CANDIDATES = 96, MOST_BOXES = 64 };
 
 /* What the step in the middle of a split needs of an array. */
 struct need {
@@ -41,13 +41,22 @@ dcl_box dcli_tiles_hull(const dcl_box *a, const dcl_box *b)
     return hull;
 }
 
+dcl_box dcli_tiles_outer(const dcli_tiles *tiles, const dcl_box *box)
+{
+    dcl_box outer = *box;
+    outer.rank -= tiles->inner;
+    return outer;
+}
+
+int64_t dcli_tiles_rounds(const dcli_tiles *tiles) { return tiles->inner ? tiles->parts[tiles->box.rank - 1] : 1; }
+
 dcl_box dcli_tiles_needs(const dcli_tiles *tiles, int array, const dcl_box *indices)
 {
     const dcli_tiles_array *of = &tiles->array[array];
     dcl_box all = {.rank = of->grid.rank}, one;
     bool cut;
     if (of->writes)
-        return *indices;
+        return dcli_tiles_outer(tiles, indices);
     for (int a = 0; a < tiles->access_count; a++)
         if (tiles->access[a].array == array &&
             dcli_footprint(&tiles->access[a].subscripts, indices, &of->grid, &one, &cut))
@@ -143,6 +152,7 @@ static double copied_in(const dcli_tiles *tiles, const struct need *need)
 /* Times of the copies to the nodes and back, in weighted bytes. */
 struct traffic {
     double in, out;
+    double own;         /* of `in`: what is written, too */
     double first, last; /* copied before the first step can be computed, and after the last one was */
 };
 
@@ -150,11 +160,12 @@ static void count_array(dcli_tiles *tiles, int a, const struct need *need, struc
 {
     const dcli_tiles_array *array = &tiles->array[a];
     double all = (double)dcl_type_bytes(array->grid.type);
-    for (int d = 0; d < tiles->box.rank; d++)
+    for (int d = 0; d < tiles->box.rank - tiles->inner; d++)
         all *= (double)tiles->box.count[d];
     double in = !array->reads ? 0 : array->writes ? all : copied_in(tiles, need), out = array->writes ? all : 0;
     traffic->in += in * need->runs;
     traffic->out += out * need->runs;
+    traffic->own += array->writes ? in * need->runs : 0;
     traffic->first += array->reads ? need->bytes * need->runs : 0;
     traffic->last += array->writes ? need->bytes * need->runs : 0;
     double copied = (double)tiles->copied_bytes + in + out;
@@ -169,28 +180,57 @@ static int outputs_of(const dcli_tiles *tiles) { return tiles->behind > 2 ? tile
 /* Buffers of an array of which each step has another part. @param shares  steps send to their successors what these read, too */
 static int buffers_of(const dcli_tiles *tiles, const dcli_tiles_array *array, bool shares)
 {
-    if (array->writes)
-        return array->reads ? tiles->ahead + tiles->behind + 1 : outputs_of(tiles);
+    if (array->writes) /* the last step of a buffer was fetched before the first step of another part is sent there */
+        return array->reads ? (int)dcli_ceil_div(tiles->ahead + tiles->behind, dcli_tiles_rounds(tiles)) + 1
+                            : outputs_of(tiles);
     return tiles->ahead + 1 + shares;
 }
 
+/* Time of the kernels of a step. Beside what they compute, parts of a loop cost reading and writing the elements once more, and on
+ * GPUs a launch takes as long as if it had DCLI_TILES_FILL more threads. */
+static double time_of_kernel(const dcli_tiles *tiles, double indices, const dcli_tiles_speed *speed)
+{
+    enum { FEW_COST = 4 }; /* work-items of launches with less threads compute one element each, not a block of them */
+    double steps = (double)tiles->steps, kernel = indices * speed->index_s / steps + speed->kernel_s, threads = 1;
+    const double device_bytes_per_s = (speed->shared ? 1 : 40) / speed->in_s;
+    if (!tiles->inner)
+        return kernel;
+    const int axis = tiles->box.rank - 1;
+    for (int d = 0; d < axis; d++)
+        threads *= (double)tiles->length[d];
+    if (!speed->shared)
+        kernel *= 1 + (threads < DCLI_TILES_FILL ? FEW_COST : 1) * DCLI_TILES_FILL / threads;
+    for (int a = 0; a < tiles->array_count && tiles->parts[axis] > 1; a++)
+        if (tiles->array[a].writes)
+            kernel += 2 * threads * (double)dcl_type_bytes(tiles->array[a].grid.type) / device_bytes_per_s;
+    return kernel;
+}
+
 /* Time of all steps. While a step is computed, others are copied, but a buffer is filled again only when its last use has ended, so
- * the time of a step is also at least that of what must follow one another, over the number of steps in which it happens. */
+ * the time of a step is also at least that of what must follow one another, over the number of steps in which it happens. If several
+ * steps compute the same elements, one of them waits until these have been sent, and another one until others are fetched. */
 static double time_of(const dcli_tiles *tiles, const struct traffic *traffic, double indices, int nodes,
                       const dcli_tiles_speed *speed)
 {
-    double steps = (double)tiles->steps, rounds = (double)dcli_ceil_div(tiles->steps, nodes);
+    double steps = (double)tiles->steps, rounds = (double)dcli_ceil_div(tiles->steps, nodes),
+           same = (double)dcli_tiles_rounds(tiles), kernel = time_of_kernel(tiles, indices, speed);
     double in = traffic->in * speed->in_s / steps, out = traffic->out * speed->out_s / steps,
-           kernel = indices * speed->index_s / steps + speed->kernel_s,
-           ends = traffic->first * speed->in_s + traffic->last * speed->out_s;
+           ends = traffic->first * speed->in_s + traffic->last * speed->out_s, latency = speed->step_s, more = 0;
     if (speed->shared)
-        return rounds * (in + kernel + out + speed->step_s) + ends;
-    double step = most(most(in, out), kernel), latency = speed->step_s;
+        return rounds * (in + kernel + out + latency) + ends;
+    double own = traffic->own * speed->in_s / steps * same, results = out * same;
+    if (same > 1) {
+        in -= traffic->own * speed->in_s / steps;
+        out = 0;
+    }
+    double step = most(most(in, out), kernel);
     step = most(step, (in + kernel + latency) / (tiles->ahead + 1));
     step = most(step, (kernel + out + latency) / outputs_of(tiles));
     step = most(step, (in + out + latency) / (tiles->ahead + 2)); /* see dcli_stream_run_steps() */
     step = most(step, (in + kernel + out + latency) / (tiles->ahead + tiles->behind + 1));
-    return rounds * (step + speed->step_s) + ends + kernel + latency;
+    if (same > 1)
+        more = most(in + own - step, 0) + most(results - step, 0);
+    return rounds * (step + latency + more / same) + ends + kernel + latency;
 }
 
 /* Complete a candidate whose parts, order and buffering are set. @return whether its buffers fit. */
@@ -277,12 +317,15 @@ static void try_orders(dcli_tiles *tiles, int split, int nodes, int64_t most_byt
                        struct choice *choice)
 {
     static const int orders[6][MOST_SPLIT_AXES] = {{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    const int inner = tiles->inner ? tiles->box.rank - 1 : -1;
     struct need need[DCLI_TILES_ARRAYS];
     for (int a = 0; a < tiles->array_count; a++)
         measure(tiles, a, &need[a]);
     for (int o = 0; o < (split == 3 ? 6 : split); o++) {
         for (int k = 0; k < split; k++)
             tiles->order[k] = orders[o][k];
+        if (inner >= 0 && tiles->order[0] != inner)
+            continue;
         try_buffers(tiles, need, nodes, most_bytes, speed, choice);
     }
 }
@@ -316,6 +359,15 @@ bool dcli_tiles_set(dcli_tiles *tiles, const int64_t parts[], int nodes, int64_t
     return take_best(tiles, &choice);
 }
 
+/* Whether parts of the inner axis need not be tried, because there would be many boxes of the other axes. */
+static bool is_slow(const dcli_tiles *tiles, const struct choice *choice)
+{
+    int64_t boxes = 1;
+    for (int d = 0; d + 1 < tiles->box.rank; d++)
+        boxes *= tiles->parts[d];
+    return tiles->inner && choice->found && tiles->parts[tiles->box.rank - 1] > 1 && boxes > MOST_BOXES;
+}
+
 bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed)
 {
     static const double ratios[MOST_SPLIT_AXES + 1] = {1, 1.15, 1.3, 1.8};
@@ -323,13 +375,15 @@ bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const d
     struct choice choice;
     int count[MOST_SPLIT_AXES] = {1, 1, 1}, split = begin(tiles, &choice);
     for (int d = 0; d < split; d++)
-        count[d] = list_parts(tiles->box.count[d], ratios[split], parts[d]);
+        count[d] = list_parts(tiles->box.count[d], tiles->inner ? ratios[2] : ratios[split], parts[d]);
     for (int a = 0; a < count[0]; a++)
         for (int b = 0; b < count[1]; b++)
             for (int c = 0; c < count[2]; c++) {
                 const int64_t chosen[MOST_SPLIT_AXES] = {parts[0][a], parts[1][b], parts[2][c]};
                 for (int d = 0; d < split; d++)
                     set_parts(tiles, d, chosen[d]);
+                if (is_slow(tiles, &choice))
+                    continue;
                 try_orders(tiles, split, nodes, most_bytes, speed, &choice);
             }
     return take_best(tiles, &choice);

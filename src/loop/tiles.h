@@ -3,6 +3,10 @@
  * The indices of an operation are independent of each other (its plan was verified), so each box of them can be a step of its own.
  * Axis d is split into parts[d] parts of length[d] indices; the last one may be shorter. Step e computes part
  * (e / product of parts[order[l]], l < k) mod parts[order[k]] of axis order[k].
+ *
+ * A loop that is all that the threads of an operation run may be another axis, the *inner* one, the last of the box and the first in the
+ * order: a node runs its parts one after the other, and what the operation writes stays there until the last of them has ended. So
+ * a product of matrices needs only parts of the rows and columns of its factors at a time.
  * Source: A. Doroshenko, O. Beketov, M. Bondarenko, O. Yatsenko, "Automated design of parallel programs for heterogeneous platforms
  * using algebra-algorithmic tools" (2020): LoopRipper. Pure functions. */
 #ifndef DCLI_LOOP_TILES_H
@@ -10,7 +14,10 @@
 
 #include "segment/footprint.h"
 
-enum { DCLI_TILES_ARRAYS = 24 }; /* most arrays of an operation that is split */
+enum {
+    DCLI_TILES_ARRAYS = 24,    /* most arrays of an operation that is split */
+    DCLI_TILES_FILL = 1 << 20, /* threads with long loops that a GPU runs in the time of one */
+};
 
 /** An array of the operation: a written one is accessed at the operation's own indices only. */
 typedef struct dcli_tiles_array {
@@ -34,7 +41,8 @@ typedef struct dcli_tiles_speed {
 } dcli_tiles_speed;
 
 typedef struct dcli_tiles {
-    dcl_box box; /* the indices, of stride 1 */
+    dcl_box box; /* the indices, of stride 1; `inner`: and the values of a loop, less the first */
+    bool inner;
     int array_count, access_count;
     dcli_tiles_array array[DCLI_TILES_ARRAYS];
     const dcli_tiles_access *access; /* [access_count], borrowed */
@@ -60,6 +68,10 @@ bool dcli_tiles_set(dcli_tiles *tiles, const int64_t parts[], int nodes, int64_t
 double dcli_tiles_weight(const dcli_tiles *tiles, int array, const dcl_box *box);
 /** The indices of step e. */
 dcl_box dcli_tiles_step(const dcli_tiles *tiles, int64_t e);
+/** A box of step indices without the inner axis. */
+dcl_box dcli_tiles_outer(const dcli_tiles *tiles, const dcl_box *box);
+/** The number of consecutive steps that compute the same elements. */
+int64_t dcli_tiles_rounds(const dcli_tiles *tiles);
 /** The smallest box of stride 1 around two boxes. */
 dcl_box dcli_tiles_hull(const dcl_box *a, const dcl_box *b);
 /** The elements of an array that a box of indices needs: the smallest box around them. If there are none, one element. */

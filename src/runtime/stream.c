@@ -91,23 +91,118 @@ dcl_status dcli_stream_open(dcl_cluster *cluster, const dcli_loops_plan *plan, i
 
 /* ---- operations --------------------------------------------------------------------------------------------------- */
 
-/* Note the arrays of an operation and their accesses (a dcli_planned_fn). The lock is held. */
+/* Where accesses are noted. */
+struct noted {
+    const struct run *run;
+    dcli_tiles_access *access; /* [DCLI_MAX_ACCESSES] */
+    int64_t count;
+};
+
+/* Note the accesses to arrays that an operation only reads (a dcli_planned_fn). The lock is held. */
 static dcl_status note_accesses(void *user, const dcli_planned *planned)
 {
-    struct run *run = user;
+    struct noted *noted = user;
+    const struct run *run = noted->run;
     const dcli_operation *operation = planned->operation;
     for (int a = 0; a < operation->body->access_count; a++) {
         int k = operation->body->access[a].param; /* operands and parameters correspond */
         if (k >= run->operation->operand_count || run->array[k] < 0 || run->tiles.array[run->array[k]].writes)
             continue;
         dcli_subscripts base;
-        dcli_tiles_access *access = &run->access[run->access_count++];
+        dcli_tiles_access *access = &noted->access[noted->count++];
         access->array = run->array[k];
         dcl_status status = dcli_operation_subscripts(operation, a, &access->subscripts, &base);
         if (status != DCL_OK)
             return status;
     }
     return DCL_OK;
+}
+
+static dcl_status find_accesses(const struct run *run, const dcl_arg args[], struct noted *noted)
+{
+    const dcli_loops_call *operation = run->operation;
+    dcl_cluster *cluster = run->stream->cluster;
+    pthread_mutex_lock(&cluster->lock);
+    dcl_status status = dcli_forall_planned(cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
+                                            operation->operand_count, args, note_accesses, noted);
+    pthread_mutex_unlock(&cluster->lock);
+    return status;
+}
+
+/* Make the counter of a loop an axis of the space of an access.
+ * @param later  the same access, if the loop begins one value later: its inner axis is then shorter, and the access begins elsewhere.
+ * @return false: this is not the only difference */
+static bool add_axis(dcli_subscripts *access, const dcli_subscripts *later)
+{
+    dcli_subscripts all = *access;
+    int space = access->space_rank, counter = -1;
+    if (access->reach != DCLI_REACH_AFFINE || later->reach != DCLI_REACH_AFFINE ||
+        later->inner_rank != access->inner_rank)
+        return false;
+    for (int q = 0; q < access->inner_rank; q++)
+        if (later->inner_count[q] != access->inner_count[q]) {
+            if (counter >= 0 || later->inner_count[q] != access->inner_count[q] - 1)
+                return false;
+            counter = q;
+        }
+    if (counter < 0 && space + access->inner_rank == DCL_MAX_RANK)
+        return false;
+    all.space_rank++;
+    for (int q = counter; q >= 0 && q + 1 < access->inner_rank; q++)
+        all.inner_count[q] = access->inner_count[q + 1];
+    all.inner_rank -= counter >= 0;
+    for (int d = 0; d < access->rank; d++) {
+        const dcli_subscript *now = &access->axis[d], *then = &later->axis[d];
+        int64_t coef = counter >= 0 ? now->coef[space + counter] : 0, moved;
+        if (now->clamped || now->period != 0 || memcmp(now->coef, then->coef, sizeof now->coef) != 0 ||
+            __builtin_sub_overflow(then->constant, now->constant, &moved) || moved != coef)
+            return false;
+        all.axis[d].coef[space] = coef;
+        for (int q = 0, n = space + 1; q < access->inner_rank; q++)
+            if (q != counter)
+                all.axis[d].coef[n++] = now->coef[space + q];
+    }
+    *access = all;
+    return true;
+}
+
+/* If the threads of an operation run nothing but a loop, let its counter be the inner axis. */
+static dcl_status find_inner(struct run *run)
+{
+    enum { MOST_AXES = 2 }; /* beside it */
+    const dcli_loops_call *operation = run->operation;
+    dcl_arg args[DCLI_LOOPS_OPERANDS];
+    int bound[2] = {-1, -1};
+    for (int k = 0; k < operation->operand_count; k++) {
+        args[k] = run->args[k];
+        if (operation->operand[k].part > 0)
+            bound[operation->operand[k].part - 1] = k;
+    }
+    int64_t count = 0;
+    if (operation->box.rank > MOST_AXES || bound[0] < 0 || bound[1] < 0 ||
+        __builtin_sub_overflow(args[bound[1]].value.i, args[bound[0]].value.i, &count) || count < 1)
+        return DCL_OK;
+    struct noted later = {.run = run, .access = dcli_calloc(DCLI_MAX_ACCESSES, sizeof *later.access)};
+    if (later.access == NULL)
+        return DCL_ERR_NOMEM;
+    run->first = args[bound[0]].value.i++;
+    dcl_status status = find_accesses(run, args, &later);
+    bool fits = status == DCL_OK && later.count == run->access_count;
+    for (int64_t a = 0; a < run->access_count && fits; a++) {
+        dcli_subscripts *with = &later.access[a].subscripts, all = run->access[a].subscripts;
+        fits = later.access[a].array == run->access[a].array && add_axis(&all, with);
+        *with = all;
+    }
+    if (fits) {
+        dcl_box *box = &run->tiles.box;
+        memcpy(run->access, later.access, (size_t)later.count * sizeof *later.access);
+        box->start[box->rank] = 0;
+        box->count[box->rank] = count + 1;
+        box->stride[box->rank++] = 1;
+        run->tiles.inner = true;
+    }
+    dcli_free(later.access);
+    return status;
 }
 
 static const char *name_of(const struct run *run, int array) { return run->stream->host[run->host[array]].arg->name; }
@@ -128,10 +223,11 @@ static dcl_status check_apart(const struct run *run)
     for (int a = 0; a < tiles->array_count; a++)
         for (int b = 0; b < tiles->array_count; b++) {
             dcl_box read, both;
+            const dcl_box *written = &run->operation->box;
             if (tiles->array[a].writes || !tiles->array[b].writes || run->host[a] != run->host[b])
                 continue;
             read = dcli_tiles_needs(tiles, a, &tiles->box);
-            if (dcli_box_intersect(&read, &tiles->box, &both))
+            if (dcli_box_intersect(&read, written, &both))
                 return dcli_loops_plan_fail(
                     run->stream->plan, place_of(run, a), DCL_ERR_UNSUPPORTED, "stream", "write to another array",
                     "%s is read near the elements of it that are written at the same time, so it cannot be "
@@ -162,12 +258,14 @@ static dcl_status describe(struct run *run)
                                              .writes = writes,
                                              .grid = *dcli_array_grid(run->args[k].array)};
     }
-    pthread_mutex_lock(&run->stream->cluster->lock);
-    dcl_status status = dcli_forall_planned(run->stream->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
-                                            operation->operand_count, run->args, note_accesses, run);
-    pthread_mutex_unlock(&run->stream->cluster->lock);
+    struct noted noted = {.run = run, .access = run->access};
+    dcl_status status = find_accesses(run, run->args, &noted);
+    run->access_count = noted.count;
     tiles->access = run->access;
     tiles->access_count = (int)run->access_count;
+    if (status == DCL_OK)
+        status = find_inner(run);
+    run->all = tiles->box;
     return status == DCL_OK ? check_apart(run) : status;
 }
 
@@ -225,7 +323,7 @@ static bool choose_again(struct run *run, uint64_t key)
 static dcl_status refuse_steps(const struct run *run)
 {
     const dcli_tiles *tiles = &run->tiles;
-    dcl_box step = dcli_tiles_step(tiles, tiles->steps / 2);
+    dcl_box step = dcli_tiles_step(tiles, tiles->steps / 2), indices = dcli_tiles_outer(tiles, &step);
     int64_t most = -1;
     int largest = 0;
     for (int a = 0; a < tiles->array_count; a++) {
@@ -241,8 +339,8 @@ static dcl_status refuse_steps(const struct run *run)
                                 "the operation cannot be streamed: its smallest step, of %" PRId64
                                 " element%s, needs %" PRId64 " bytes on a node, %" PRId64
                                 " of them for %s; nodes may use %" PRId64,
-                                dcli_box_elements(&step), dcli_box_elements(&step) == 1 ? "" : "s", tiles->node_bytes,
-                                most, name_of(run, largest), run->stream->most_bytes);
+                                dcli_box_elements(&indices), dcli_box_elements(&indices) == 1 ? "" : "s",
+                                tiles->node_bytes, most, name_of(run, largest), run->stream->most_bytes);
 }
 
 /* Describe an operation and choose its steps. */
@@ -260,11 +358,11 @@ static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loo
     return status;
 }
 
-/* The number of first steps that compute a box: the measured ones, and those that complete it. */
+/* The number of first steps that compute a box, with all parts of the inner axis: the measured ones, and those that complete it. */
 static int64_t steps_of_box(const dcli_tiles *tiles)
 {
-    int64_t row = 1;
-    for (int k = 0; k < tiles->box.rank && row * tiles->parts[tiles->order[k]] < MEASURED_STEPS; k++)
+    int64_t row = dcli_tiles_rounds(tiles);
+    for (int k = tiles->inner; k < tiles->box.rank && row * tiles->parts[tiles->order[k]] < MEASURED_STEPS; k++)
         row *= tiles->parts[tiles->order[k]];
     return dcli_ceil_div(MEASURED_STEPS, row) * row;
 }
@@ -281,7 +379,7 @@ static dcl_status run_rest(struct run *run)
         status = dcli_stream_run_steps(run, MEASURED_STEPS);
     dcli_stream_end_steps(run);
     if (status == DCL_OK)
-        status = dcli_box_subtract(&run->operation->box, &done, &rest);
+        status = dcli_box_subtract(&run->all, &done, &rest);
     for (int64_t b = 0; b < rest.count && status == DCL_OK; b++) {
         run->tiles.box = rest.box[b];
         status = choose(run, &run->speed) ? dcli_stream_begin_steps(run) : refuse_steps(run);

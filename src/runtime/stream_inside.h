@@ -79,6 +79,8 @@ struct run {
     int array[DCLI_LOOPS_OPERANDS]; /* by operand: its number in `tiles`; -1: none */
     int host[DCLI_TILES_ARRAYS];
     dcli_tiles tiles;
+    dcl_box all;   /* of `tiles`, before any step */
+    int64_t first; /* value of the loop that is the inner axis */
     int64_t access_count;
     dcli_tiles_access access[DCLI_MAX_ACCESSES];
     struct ring *ring; /* [node_count][tiles.array_count] */
@@ -96,7 +98,9 @@ struct waiting {
 
 /* A step in progress. */
 struct ready {
-    dcl_box box;
+    dcl_box box;        /* of the indices */
+    int64_t low, count; /* values of the loop that is the inner axis */
+    bool begins, ends;  /* the first, the last of the steps that compute these elements */
     dcl_array *view[DCLI_TILES_ARRAYS];
     dcl_array *from[DCLI_TILES_ARRAYS]; /* what the step before has of it, too; NULL: nothing */
     dcl_box common[DCLI_TILES_ARRAYS];  /* these elements */

@@ -19,17 +19,20 @@ uint64_t dcli_stream_key(const dcli_loops_call *operation, const dcli_tiles *til
     uint64_t key = dcli_hash_bytes(DCLI_HASH_START, operation->body, strlen(operation->body));
     for (int d = 0; d < operation->box.rank; d++)
         key = dcli_hash_word(key, (uint64_t)operation->box.count[d]);
+    if (tiles->inner)
+        key = dcli_hash_word(key, (uint64_t)tiles->box.count[tiles->box.rank - 1]);
     for (int a = 0; a < tiles->array_count; a++)
         for (int d = 0; d < tiles->array[a].grid.rank; d++)
             key = dcli_hash_word(key, (uint64_t)tiles->array[a].grid.extent[d]);
     return key;
 }
 
-/* Copies of pageable memory on processors, and pinned slots of a GPU; fixed costs are those of the operations of a step. */
+/* Copies of pageable memory on processors, and pinned slots of a GPU; fixed costs are those of the operations of a step. On GPUs the
+ * first steps must not be so small that their kernels have another form than those of the steps that are chosen then. */
 static dcli_tiles_speed assume(const dcl_cluster *cluster)
 {
     const dcli_tiles_speed processors = {.in_s = 1 / 3e9, .out_s = 1 / 3e9, .step_s = 300e-6, .shared = true};
-    const dcli_tiles_speed gpus = {.in_s = 1 / 20e9, .out_s = 1 / 20e9, .step_s = 100e-6};
+    const dcli_tiles_speed gpus = {.in_s = 1 / 20e9, .out_s = 1 / 20e9, .index_s = 5e-13, .step_s = 100e-6};
     return cluster->has_gpus ? gpus : processors;
 }
 

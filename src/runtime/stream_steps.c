@@ -89,16 +89,23 @@ static dcl_status next_slot(struct run *run, int node, int array, const dcl_box 
 static dcl_status prepare(struct run *run, int node, int64_t e, struct ready *ready)
 {
     const dcli_tiles *tiles = &run->tiles;
-    *ready = (struct ready){.box = dcli_tiles_step(tiles, e)};
+    const int64_t rounds = dcli_tiles_rounds(tiles);
+    dcl_box step = dcli_tiles_step(tiles, e);
+    *ready = (struct ready){
+        .box = dcli_tiles_outer(tiles, &step), .begins = e % rounds == 0, .ends = e % rounds == rounds - 1};
+    if (tiles->inner) {
+        ready->low = run->first + step.start[ready->box.rank];
+        ready->count = step.count[ready->box.rank];
+    }
     for (int a = 0; a < tiles->array_count; a++) {
         if (!tiles->array[a].reads)
             continue;
         const struct ring *ring = &run->ring[node * tiles->array_count + a];
         const struct slot *before = &ring->slot[ring->current];
-        dcl_box box = dcli_tiles_needs(tiles, a, &ready->box);
+        dcl_box box = dcli_tiles_needs(tiles, a, &step);
         bool writes = tiles->array[a].writes,
              shares = !writes && slots_of(run, a) > tiles->ahead + 1; /* the slot before is there until it was copied */
-        if (writes || before->view == NULL || !dcli_box_equal(&box, &before->box)) {
+        if (writes ? ready->begins : before->view == NULL || !dcli_box_equal(&box, &before->box)) {
             struct slot *slot;
             dcl_status status = next_slot(run, node, a, &box, &slot);
             if (status == DCL_OK)
@@ -148,6 +155,8 @@ static dcl_status launch(struct run *run, const struct ready *ready, const dcl_b
             args[k].array = ready->view[run->array[k]];
         if (bound > 0)
             args[k].value.i = box->start[r] + (bound % 2 == 1 ? 0 : box->count[r] - 1);
+        if (operation->operand[k].part > 0 && run->tiles.inner)
+            args[k].value.i = ready->low + (operation->operand[k].part == 1 ? 0 : ready->count - 1);
     }
     return dcli_forall_run(run->stream->cluster, box, operation->body, DCLI_TEXT_BODY, operation->operand_count, args);
 }
@@ -175,12 +184,21 @@ static dcl_status run_phase(struct run *run, int phase, int n, int64_t step, str
     case 0:
         return prepare(run, n, step, ready);
     case 1:
-        return fetch(run, ready);
+        return ready->ends ? fetch(run, ready) : DCL_OK;
     case 2:
         return complete(run, ready);
     default:
         return compute(run, n, ready);
     }
+}
+
+/* The first step of node n, if the nodes have steps `first`, ...: the last one of some elements, and the first one of others, are of
+ * different nodes only together. */
+static int64_t first_of(const struct run *run, int64_t first, int64_t n)
+{
+    const dcli_tiles *tiles = &run->tiles;
+    int64_t share = dcli_ceil_div(tiles->steps - first, run->stream->node_count), rounds = dcli_tiles_rounds(tiles);
+    return n == 0 ? first : dcli_min(dcli_ceil_div(first + n * share, rounds) * rounds, tiles->steps);
 }
 
 /* Run the steps from `first` on. Each node has consecutive ones. In a round, the elements of a step are sent to the node, the results
@@ -192,16 +210,18 @@ dcl_status dcli_stream_run_steps(struct run *run, int64_t first)
 {
     dcli_stream *stream = run->stream;
     const int ahead = run->tiles.ahead, behind = run->tiles.behind, kept = ahead + behind + 1;
-    int64_t steps = run->tiles.steps, nodes = stream->node_count, share = dcli_ceil_div(steps - first, nodes);
+    int64_t nodes = stream->node_count, most = 0;
     const int shift[] = {ahead, -behind, 0, 0}; /* of the phases */
     struct ready *ready = dcli_calloc((size_t)(nodes * kept), sizeof *ready);
     dcl_status status = ready != NULL ? DCL_OK : DCL_ERR_NOMEM;
-    for (int64_t t = -ahead; t < share + behind && status == DCL_OK; t++) {
+    for (int64_t n = 0; n < nodes; n++)
+        most = dcli_max(most, first_of(run, first, n + 1) - first_of(run, first, n));
+    for (int64_t t = -ahead; t < most + behind && status == DCL_OK; t++) {
         status = dcli_stream_collect(stream, ++stream->round - ROUNDS_IN_FLIGHT, status);
         for (int phase = 0; phase < 4; phase++) {
             for (int64_t n = 0; n < nodes && status == DCL_OK; n++) {
-                int64_t of_node = t + shift[phase], e = first + n * share + of_node;
-                if (of_node >= 0 && of_node < share && e < steps)
+                int64_t of_node = t + shift[phase], e = first_of(run, first, n) + of_node;
+                if (of_node >= 0 && e < first_of(run, first, n + 1))
                     status = run_phase(run, phase, (int)n, e, &ready[n * kept + of_node % kept]);
             }
             if (phase == 1 && status == DCL_OK)
@@ -258,6 +278,9 @@ static dcl_status run_alone(struct run *run, int64_t e, double s_out[], double i
         else {
             dcl_box box = share_of(&ready.box, phase == FIRST);
             indices_out[phase - FIRST] = (double)dcli_box_elements(&box);
+            if (run->tiles.inner) /* as in the model: loop/tiles.c */
+                indices_out[phase - FIRST] =
+                    (indices_out[phase - FIRST] + (run->speed.shared ? 0 : DCLI_TILES_FILL)) * (double)ready.count;
             if (!dcli_box_is_empty(&box))
                 status = launch(run, &ready, &box);
         }

@@ -358,7 +358,7 @@ static dcl_status compute(struct group *group, int64_t visit, int number)
     const dcli_loops_call *operation = op->operation;
     dcl_arg args[DCLI_LOOPS_OPERANDS];
     dcl_box box;
-    if (!rows_of_visit(group, &op->tiles.box, visit, group->skew * number, &box))
+    if (!rows_of_visit(group, &operation->box, visit, group->skew * number, &box))
         return DCL_OK;
     for (int k = 0; k < operation->operand_count; k++) {
         int bound = operation->operand[k].bound, r = (bound - 1) / 2, a = op->array[k];

@@ -159,3 +159,47 @@ Test(tiles, what_does_not_fit_is_refused)
     cr_expect_gt(tiles.node_bytes, 2 * 64 * 8);
     cr_expect(dcli_tiles_choose(&tiles, 1, tiles.node_bytes, &speed));
 }
+
+/* The product of matrices, with k as an axis of its own. */
+static dcli_tiles product_in_parts(int64_t n, dcli_tiles_access access[2])
+{
+    dcli_tiles tiles = product(n, access);
+    tiles.inner = true;
+    tiles.box = dcl_box_nd(3, (int64_t[]){0, 0, 0}, (int64_t[]){n, n, n});
+    for (int a = 0; a < 2; a++) {
+        access[a].subscripts.space_rank = 3;
+        access[a].subscripts.inner_rank = 0;
+    }
+    return tiles;
+}
+
+/* On a GPU whose memory is a quarter of the matrices: launches are large enough to fill it, elements of C stay there while all parts of
+ * k are computed, and the copies, at 50 GB/s, take less time than the kernels. */
+Test(tiles, a_product_in_parts_of_its_loop_keeps_its_elements)
+{
+    enum { SIZE = 8192, BYTES = 402653184 };
+    const dcli_tiles_speed gpu = {.in_s = 2e-11, .out_s = 2e-11, .index_s = 2.7e-13, .step_s = 75e-6};
+    const double kernels = gpu.index_s * SIZE * SIZE * SIZE;
+    dcli_tiles_access access[2];
+    dcli_tiles tiles = product_in_parts(SIZE, access), whole = product(SIZE, access);
+    cr_assert(dcli_tiles_choose(&whole, 1, BYTES, &gpu));
+    tiles = product_in_parts(SIZE, access);
+    cr_assert(dcli_tiles_choose(&tiles, 1, BYTES, &gpu));
+    cr_expect_leq(tiles.node_bytes, BYTES);
+    cr_expect_eq(tiles.order[0], 2);
+    cr_expect_gt(tiles.parts[2], 1);
+    cr_expect_leq(tiles.seconds, 1.25 * kernels, "%g s, kernels %g s", tiles.seconds, kernels);
+    cr_expect_lt(tiles.copied_bytes, whole.copied_bytes);
+    cr_expect_geq(tiles.length[0] * tiles.length[1], DCLI_TILES_FILL);
+    expect_cover(&tiles);
+    /* consecutive steps compute the same elements */
+    for (int64_t e = 0; e < tiles.steps; e++) {
+        dcl_box step = dcli_tiles_step(&tiles, e), c = dcli_tiles_needs(&tiles, 0, &step), first, same;
+        dcl_box a = dcli_tiles_needs(&tiles, 1, &step), b = dcli_tiles_needs(&tiles, 2, &step);
+        first = dcli_tiles_step(&tiles, e - e % dcli_tiles_rounds(&tiles));
+        same = dcli_tiles_outer(&tiles, &first);
+        cr_expect(dcli_box_equal(&c, &same), "step %" PRId64, e);
+        cr_expect(a.start[0] == step.start[0] && a.start[1] == step.start[2] && a.count[1] == step.count[2]);
+        cr_expect(b.start[0] == step.start[2] && b.start[1] == step.start[1] && b.count[0] == step.count[2]);
+    }
+}

@@ -426,7 +426,8 @@ Test(loops, parts_of_memory_are_streamed)
     TEST_OK(dcl_close(cluster));
 }
 
-/* Not one element of y fits beside all of x: refused before anything is written. */
+/* Not one element of y fits beside all of x, which is read backwards, so threads cannot run parts of their loop: refused before
+ * anything is written. */
 Test(loops, what_cannot_be_streamed_is_refused)
 {
     enum { COUNT = 1000 };
@@ -436,10 +437,10 @@ Test(loops, what_cannot_be_streamed_is_refused)
     for (int i = 0; i < n; i++)
         x[i] = y[i] = i;
     TEST_REFUSED(
-        dcl_loops(cluster, "for (i = 0; i < n; i++) for (k = 0; k < n; k++) y[i] += x[k];", DCL_HOST_INOUT(y, n),
+        dcl_loops(cluster, "for (i = 0; i < n; i++) for (k = n - 1; k >= 0; k--) y[i] += x[k];", DCL_HOST_INOUT(y, n),
                   DCL_HOST_IN(x, n), DCL_VALUE(n)),
         DCL_ERR_NOMEM,
-        "dcl_loops: nest:1:57: error: the operation cannot be streamed: its smallest step, of 1 element, needs "
+        "dcl_loops: nest:1:62: error: the operation cannot be streamed: its smallest step, of 1 element, needs "
         "8024 bytes on a node, 8000 of them for x; nodes may use 3000 [tile]");
     for (int i = 0; i < n; i++)
         cr_assert(x[i] == i && y[i] == i, "element %d was changed: %g, %g", i, x[i], y[i]);
@@ -463,8 +464,8 @@ Test(loops, later_operations_that_cannot_be_streamed_are_refused_first)
          "dcl_loops: nest:1:62: error: the nest writes D, which is an array of the cluster"},
         {"a variable", "double s = 0; for (i = 0; i < n; i++) { s = s / 2 + B[i]; B[i] = s; }", DCL_ERR_UNSUPPORTED,
          "dcl_loops: nest:1:45: error: the variable s of the nest carries values"},
-        {"a large step", "for (i = 0; i < n; i++) for (k = 0; k < n; k++) B[i] += A[k];", DCL_ERR_NOMEM,
-         "dcl_loops: nest:1:94: error: the operation cannot be streamed: its smallest step, of 1 element, needs 8024"},
+        {"a large step", "for (i = 0; i < n; i++) for (k = n - 1; k >= 0; k--) B[i] += A[k];", DCL_ERR_NOMEM,
+         "dcl_loops: nest:1:99: error: the operation cannot be streamed: its smallest step, of 1 element, needs 8024"},
     };
     dcl_cluster *cluster = open_small_nodes(1, 4000);
     dcl_array *D = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 100));

@@ -254,3 +254,109 @@ static void read_from_two_sides(const char *plan)
 
 Test(stream, rows_are_read_from_two_sides) { read_from_two_sides(""); }
 Test(stream, rows_are_read_from_two_sides_on_a_gpu) { read_from_two_sides("apart; gpu"); }
+
+/* ---- parts of a loop of the threads ---------------------------------------------------------------------------------- */
+
+enum { SIDE = 40 };
+
+static double P[SIDE][SIDE], Q[SIDE][SIDE], R[SIDE][SIDE], r[SIDE][SIDE];
+
+static void fill_product(void)
+{
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++) {
+            P[i][j] = (i * 31 + j * 17) % 101 / 7.0;
+            Q[i][j] = (i * 13 + j * 41) % 97 / 3.0;
+            R[i][j] = r[i][j] = (i * 5 + j * 3) % 11;
+        }
+}
+
+/* Nests whose threads run nothing but a loop, and others, with the same loops here. */
+static const char *const products[] = {
+    "for (i = 0; i < n; i++) for (j = 0; j < n; j++) for (k = 0; k < n; k++) R[i][j] += P[i][k] * Q[k][j];",
+    "for (k = 3; k < n - 4; k++) for (i = 0; i < n; i++) for (j = 0; j <= i; j++)\n"
+    "    R[i][j] = R[i][j] * 0.5 + P[i][k] * Q[j][k+1] + k;",
+    "for (i = 0; i < n; i++) for (k = 0; k <= i; k++) {\n"
+    "    double s = P[i][k];\n"
+    "    if (k > 5) s = s * Q[k][i];\n"
+    "    R[0][i] += s; R[0][i] *= 0.75;\n"
+    "}",
+    "for (i = 0; i < n; i++) for (j = 0; j < n; j++) {\n"
+    "    R[i][j] *= 0.5;\n"
+    "    for (k = 0; k < n; k++) R[i][j] += P[i][k] * Q[k][j];\n"
+    "}",
+    "for (i = 0; i < n; i++) for (j = 0; j < n; j++) for (k = 0; k < n; k += 3) R[i][j] += P[i][k] * Q[k][j];",
+};
+
+static void compute_here(int nest)
+{
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++) {
+            if (nest == 3)
+                r[i][j] *= 0.5;
+            for (int k = 0; k < SIDE; k++) {
+                if (nest == 0 || nest == 3 || (nest == 4 && k % 3 == 0))
+                    r[i][j] += P[i][k] * Q[k][j];
+                if (nest == 1 && k >= 3 && k < SIDE - 4 && j <= i)
+                    r[i][j] = r[i][j] * 0.5 + P[i][k] * Q[j][k + 1] + k;
+            }
+            if (nest == 2 && j <= i) {
+                double s = P[i][j];
+                if (j > 5)
+                    s = s * Q[j][i];
+                r[0][i] += s;
+                r[0][i] *= 0.75;
+            }
+        }
+}
+
+static void run_product(dcl_cluster *cluster, int nest, const char *what)
+{
+    const int n = SIDE;
+    fill_product();
+    compute_here(nest);
+    TEST_OK(dcl_loops(cluster, products[nest], DCL_HOST_IN(P, n, n), DCL_HOST_IN(Q, n, n), DCL_HOST_INOUT(R, n, n),
+                      DCL_VALUE(n)));
+    cr_expect_eq(memcmp(R, r, sizeof R), 0, "nest %d, %s: R differs", nest, what);
+}
+
+/* Threads run their loop in parts; their elements stay on the node between these, and are sent and fetched once. */
+static void run_products(const char *plan, int nodes)
+{
+    static const char *const parts[] = {"5 x 5 x 7", "4 x 4 x 1", "4 x 5 x 2", "3 x 8 x 40"};
+    open_fake(plan);
+    for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
+        char fault[32], expected[32];
+        snprintf(fault, sizeof fault, "parts %s", parts[p]);
+        snprintf(expected, sizeof expected, "%s ", parts[p]);
+        test_fault(fault);
+        dcl_cluster *cluster = open_small(nodes, 49000 / (size_t)nodes); /* less than P, Q and R have */
+        for (int nest = 0; nest < (int)(sizeof products / sizeof products[0]); nest++) {
+            streamed[0] = '\0';
+            run_product(cluster, nest, parts[p]);
+            if (nest == 0)
+                cr_expect_str_eq(streamed, expected, "streamed in %s", streamed);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
+    test_fault(NULL);
+}
+
+Test(stream, loops_of_threads_run_in_parts) { run_products("", 1); }
+Test(stream, loops_of_threads_run_in_parts_on_gpus) { run_products("apart; gpu", 2); }
+
+/* After three steps were measured, the elements that they have computed only in part are completed. */
+Test(stream, what_was_measured_of_a_loop_is_completed)
+{
+    open_fake("apart; gpu; rate clEnqueueReadBuffer 200; rate clEnqueueWriteBuffer 200");
+    for (int nodes = 2; nodes >= 1; nodes--)
+        for (size_t bytes = 6000; bytes < 20000; bytes += 9000) {
+            dcl_cluster *cluster = open_small(nodes, bytes);
+            atomic_store(&measured, 0);
+            for (int nest = 0; nest < 3; nest++)
+                run_product(cluster, nest, "measured");
+            cr_expect_gt(atomic_load(&measured), 0);
+            run_product(cluster, 0, "known");
+            TEST_OK(dcl_close(cluster));
+        }
+}
