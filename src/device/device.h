@@ -321,6 +321,13 @@ enum { DCLI_MEASURES = 4 }; /* sums of measured times */
 void dcli_device_measure(dcli_device *device, int sum);
 /** Total time of the launches of a sum that are known to be complete. 0: none, or the driver does not tell. */
 int64_t dcli_device_measured_ns(const dcli_device *device, int sum);
+/** Keep the times of launches that complete from now on, of the last 32. Only CPU devices are timed. */
+void dcli_device_keep_times(dcli_device *device);
+/** How long the device worked on the launches with tickets after `after` up to `upto`, which are known to be complete: from
+ *  the end of the launch before them to the end of the last one. A pause before the first one counts up to 50 us, because
+ *  the device may have had nothing to do. By the driver's clock, so it does not depend on when the host notices that
+ *  launches have ended. @return 0: not known */
+int64_t dcli_device_took_ns(const dcli_device *device, uint64_t after, uint64_t upto);
 /** Called with the ticket of a launch that is complete, and its begin and end by dcli_monotonic_ns(). */
 typedef void dcli_timed_fn(void *user, uint64_t ticket, int64_t begin_ns, int64_t end_ns);
 /** Have `fn` called for each launch from now on, when it is found to be complete. CPUs only: the queues of other devices

@@ -116,6 +116,13 @@ typedef struct dcli_mark {
     void *noticed_by; /* `user` of the last dcli_device_notify() that asked for its end; NULL: there was none */
 } dcli_mark;
 
+/** When the device began and ended a launch, by its own clock, in ns. */
+typedef struct dcli_launch_times {
+    uint64_t ticket;
+    int64_t begin_ns, end_ns;
+} dcli_launch_times;
+enum { DCLI_KEPT_TIMES = 32 };
+
 typedef struct dcli_queue {
     cl_command_queue handle;
     uint64_t last, retired;           /* tickets: of the last command; of the last one known to be complete */
@@ -156,10 +163,13 @@ struct dcli_device {
     cl_context context;
 
     dcli_queue queue[DCLI_QUEUES];
-    uint64_t launched;                  /* ticket of the last command of any queue */
-    int measures;                       /* number of the sum to which the times of launches are added; -1: none */
-    int64_t measured_ns[DCLI_MEASURES]; /* total times of the timed launches that are complete */
-    dcli_timed_fn *timed_fn;            /* NULL: nobody is told the times of launches */
+    uint64_t launched;                        /* ticket of the last command of any queue */
+    int measures;                             /* number of the sum to which the times of launches are added; -1: none */
+    int64_t measured_ns[DCLI_MEASURES];       /* total times of the timed launches that are complete */
+    bool keeps_times;                         /* the times of the last launches are kept: */
+    dcli_launch_times times[DCLI_KEPT_TIMES]; /* a ring, in the order of tickets */
+    int first_times, times_count;
+    dcli_timed_fn *timed_fn; /* NULL: nobody is told the times of launches */
     void *timed_user;
     int64_t clock_offset_ns; /* least known upper bound of the host's clock minus the device's, at clock_compared_ns */
     int64_t clock_compared_ns; /* the host's time of the last comparison; 0: there was none */

@@ -116,6 +116,25 @@ static void tell_times(dcli_device *device, const dcli_mark *mark)
     device->timed_fn(device->timed_user, mark->ticket, begin + device->clock_offset_ns, end + device->clock_offset_ns);
 }
 
+static dcli_launch_times *times_at(const dcli_device *device, int n)
+{
+    return (dcli_launch_times *)&device->times[(device->first_times + n) % DCLI_KEPT_TIMES];
+}
+
+/* Keep the times of a complete launch, if the driver tells them. */
+static void keep_times(dcli_device *device, const dcli_mark *mark)
+{
+    dcli_launch_times times = {.ticket = mark->ticket};
+    if (!has_time(mark, CL_PROFILING_COMMAND_START, &times.begin_ns) ||
+        !has_time(mark, CL_PROFILING_COMMAND_END, &times.end_ns) || times.end_ns <= times.begin_ns)
+        return;
+    if (device->times_count == DCLI_KEPT_TIMES) {
+        device->first_times = (device->first_times + 1) % DCLI_KEPT_TIMES;
+        device->times_count--;
+    }
+    *times_at(device, device->times_count++) = times;
+}
+
 /* Drop the oldest `count` marks, whose commands are complete; the last one ended with `state`. */
 static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int state)
 {
@@ -128,6 +147,8 @@ static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int sta
             add_time(device, mark->sum, mark->event);
         if (mark->told && own >= 0 && device->timed_fn != NULL)
             tell_times(device, mark);
+        if (device->keeps_times && own >= 0 && queue == &device->queue[DCLI_COMPUTE])
+            keep_times(device, mark);
         queue->retired = mark->ticket;
         clReleaseEvent(mark->event);
         queue->first_mark = (queue->first_mark + 1) % DCLI_MOST_MARKS;
@@ -276,6 +297,23 @@ void dcli_device_measure(dcli_device *device, int sum)
 }
 
 int64_t dcli_device_measured_ns(const dcli_device *device, int sum) { return device->measured_ns[sum]; }
+
+void dcli_device_keep_times(dcli_device *device) { device->keeps_times = !device->is_gpu; }
+
+int64_t dcli_device_took_ns(const dcli_device *device, uint64_t after, uint64_t upto)
+{
+    enum { MOST_PAUSE_NS = 50000 };
+    int last = device->times_count - 1, first;
+    while (last >= 0 && times_at(device, last)->ticket > upto)
+        last--;
+    if (last < 0 || times_at(device, last)->ticket <= after)
+        return 0;
+    for (first = last; first > 0 && times_at(device, first - 1)->ticket > after;)
+        first--;
+    int64_t begin_ns = times_at(device, first)->begin_ns;
+    int64_t pause_ns = first > 0 ? begin_ns - times_at(device, first - 1)->end_ns : 0;
+    return times_at(device, last)->end_ns - begin_ns + dcli_min(MOST_PAUSE_NS, dcli_max(0, pause_ns));
+}
 
 void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user)
 {

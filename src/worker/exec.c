@@ -287,17 +287,32 @@ static int64_t note_cost(dcli_worker *worker, const dcli_running *running)
     return ns;
 }
 
-/* The time that a launch of borrowed batches kept the device from other work: since it became the first one in the queue, if
- * it is the only one of `first` .. `last` - 1 that has ended; else that of its kernels. The victim predicts its own batches by
- * the former (worker/profile.h), so kernels alone would make each thief look faster than it is.
+/* The time that a launch of borrowed batches kept the device from other work. The victim predicts its own batches by the same
+ * (worker/profile.h), so kernels alone would make each thief look faster than it is.
  * @param kernel_ns  0: not measured */
-static int64_t borrowed_ns(const dcli_worker *worker, int64_t kernel_ns, uint64_t retired)
+static int64_t borrowed_ns(const dcli_as_node *own, const dcli_running *running, int64_t kernel_ns)
 {
-    const dcli_as_node *own = worker->as_node;
-    bool more = own->running_first < own->running_count && own->running[own->running_first].ticket <= retired;
-    if (kernel_ns == 0 || more || own->front_since_ns == 0)
-        return kernel_ns;
-    return dcli_max(kernel_ns, dcli_monotonic_ns() - own->front_since_ns);
+    int64_t took_ns = dcli_device_took_ns(own->device, own->ended_ticket, running->ticket);
+    return kernel_ns > 0 ? dcli_max(kernel_ns, took_ns) : 0;
+}
+
+/* Note how long the device took for launches of which the host has noticed the end. It may notice late, and then two ends at
+ * once, if its thread waits for a processor. So the driver's times are used, and those of the host only if it tells none.
+ * @param after  ticket of the last one before, as in own->ended_ticket */
+static void note_times(const dcli_as_node *own, int64_t first, int64_t last, uint64_t after)
+{
+    for (int64_t begin = first, next; begin <= last; begin = next) {
+        uint64_t ticket = own->running[begin].ticket;
+        for (next = begin + 1; next <= last && own->running[next].ticket == ticket;)
+            next++;
+        int64_t ns = dcli_device_took_ns(own->device, after, ticket);
+        if (ns == 0 && begin == first && own->front_since_ns > 0) {
+            ns = dcli_monotonic_ns() - own->front_since_ns;
+            next = last + 1;
+        }
+        dcli_profile_ran(own, begin, next - 1, ns);
+        after = ticket;
+    }
 }
 
 dcl_status dcli_exec_collect(dcli_worker *worker)
@@ -307,6 +322,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         return DCL_OK;
     uint64_t retired = dcli_device_retired(own->device);
     int64_t first = own->running_first;
+    uint64_t after = own->ended_ticket;
     dcl_status status = DCL_OK;
     while (own->running_first < own->running_count && status == DCL_OK) {
         dcli_running *running = &own->running[own->running_first];
@@ -316,20 +332,21 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
             dcli_trace_batch(worker, running);
         dcl_status ended = dcli_exec_end_forall(worker, running);
         int64_t ns = note_cost(worker, running);
+        if (running->job.borrowed != NULL)
+            ns = borrowed_ns(own, running, ns);
+        own->ended_ticket = running->ticket;
         dcli_series_give(own, running->steps);
         own->window_parts -= dcli_window_is_part(running);
         own->running_first++;
         if (running->job.borrowed != NULL)
-            status =
-                dcli_borrowed_ended(worker, running->job.borrowed,
-                                    own->running_first == first + 1 ? borrowed_ns(worker, ns, retired) : ns, ended);
+            status = dcli_borrowed_ended(worker, running->job.borrowed, ns, ended);
         else
             status = dcli_node_batches_done(worker->node, running->operation, running->batch, 1 + running->more, ended);
     }
     if (own->running_first > first) {
         own->asked_since_ns = 0;
         if (own->stealing != NULL)
-            dcli_profile_ran(worker, first, own->running_first - 1);
+            note_times(own, first, own->running_first - 1, after);
         dcli_window_moved(worker, true);
         dcli_exec_watch(worker);
     }

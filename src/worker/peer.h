@@ -228,6 +228,7 @@ typedef struct dcli_as_node {
     int64_t window_parts;    /* number of running batches of which others could be lent, or that are borrowed */
     int64_t window_launches; /* number of launches in the device's queue that leave batches which could be lent */
     int64_t front_since_ns;  /* when the first of the running batches became the first, if the session lends; else 0 */
+    uint64_t ended_ticket;   /* ticket of the last running batch that has ended */
     int64_t passing;         /* number of running batches that still have to copy to own parts */
     unsigned measuring;      /* bit n: the time of a running batch is added to sum n of the device */
     struct dcli_series *series;     /* series.h; NULL: this device runs none */

@@ -252,11 +252,10 @@ double dcli_profile_times(const dcli_entry *entry, const dcli_plan *plan, int no
 
 /* ---- measuring ------------------------------------------------------------------------------------------------------ */
 
-void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last)
+void dcli_profile_ran(const dcli_as_node *own, int64_t first, int64_t last, int64_t took_ns)
 {
-    const dcli_as_node *own = worker->as_node;
-    double ns = (double)(dcli_monotonic_ns() - own->front_since_ns), all = 0;
-    if (own->front_since_ns == 0 || ns < SHORT_NS)
+    double ns = (double)took_ns, all = 0;
+    if (took_ns < SHORT_NS)
         return;
     for (int64_t r = first; r <= last; r++)
         all += is_measured(&own->running[r]) ? (double)elements_of(&own->running[r]) : 0;

@@ -11,9 +11,9 @@ struct dcli_lent_out;
 /** What a node has measured of a body's last calls. Sums are halved from time to time, so that older calls count less. */
 typedef struct dcli_profile dcli_profile; /* freed with dcli_free() */
 
-/** Own batches first .. last of the running ones have ended together: divide the time since the device was last free, or
- *  ended others, among them. Called before dcli_window_moved(). */
-void dcli_profile_ran(dcli_worker *worker, int64_t first, int64_t last);
+/** Own batches first .. last of the running ones have ended, and the device took `took_ns` for them: divide this time among
+ *  them. */
+void dcli_profile_ran(const dcli_as_node *own, int64_t first, int64_t last, int64_t took_ns);
 /** The result of a loan has come. @param kernel_ns  time at the thief. */
 void dcli_profile_won(dcli_worker *worker, const struct dcli_lent_out *lent, int64_t kernel_ns);
 

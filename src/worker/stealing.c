@@ -129,6 +129,7 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
     terms->kept_operations = KEPT_OPERATIONS;
     terms->loan_of = dcli_loan_of;
     dcli_asking_limit(&stealing->asking, stealing->loan_bytes);
+    dcli_device_keep_times(worker->as_node->device);
     dcli_stealing_members(worker);
     return DCL_OK;
 }

@@ -1,6 +1,7 @@
 /* Launching kernels, tickets, waiting and notifications, on a device. */
 #include "device/opened.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -217,6 +218,40 @@ Test(device_launch, timed_launches_are_measured)
     dcli_device_finish(adder.device, dcli_device_launched(adder.device));
     cr_expect_eq(dcli_device_measured_ns(adder.device, DCLI_MEASURES - 1), 0, "it begins again");
     expect_all(&adder, 5);
+    free_adder(&adder);
+}
+
+static uint64_t add_and_finish(struct adder *adder)
+{
+    add(adder, 1);
+    uint64_t ticket = dcli_device_launched(adder->device);
+    dcli_device_finish(adder->device, ticket);
+    return ticket;
+}
+
+Test(device_launch, kept_times_are_those_of_the_device)
+{
+    enum { PAUSE_NS = 20000000, MOST_PAUSE_NS = 50000, KEPT = 32 };
+    struct adder adder = make_adder(0);
+    uint64_t before = add_and_finish(&adder);
+    cr_expect_eq(dcli_device_took_ns(adder.device, 0, before), 0, "times are not kept yet");
+    dcli_device_keep_times(adder.device);
+    uint64_t first = add_and_finish(&adder);
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    uint64_t second = add_and_finish(&adder);
+    int64_t one = dcli_device_took_ns(adder.device, before, first);
+    int64_t other = dcli_device_took_ns(adder.device, first, second);
+    int64_t both = dcli_device_took_ns(adder.device, before, second);
+    cr_expect(one > 0 && other > 0, "%" PRId64 ", %" PRId64 " ns", one, other);
+    cr_expect_geq(both, one + PAUSE_NS, "with the pause between them");
+    cr_expect_leq(other, both - one - PAUSE_NS + MOST_PAUSE_NS, "only 50 us of the pause before");
+    cr_expect_eq(dcli_device_took_ns(adder.device, second, second), 0, "no launch");
+    cr_expect_eq(dcli_device_took_ns(adder.device, before, second + 1), both, "a launch that is not complete");
+    for (int n = 0; n < KEPT - 1; n++)
+        add_and_finish(&adder);
+    cr_expect_eq(dcli_device_took_ns(adder.device, before, first), 0, "too long ago");
+    cr_expect_gt(dcli_device_took_ns(adder.device, first, second), 0, "the oldest one that is kept");
+    expect_all(&adder, 3 + KEPT - 1);
     free_adder(&adder);
 }
 

@@ -57,16 +57,14 @@ static void close_scene(void)
     test_ops_free();
 }
 
-/* Report that consecutive batches of a call have ended together, after a number of seconds. Their begin is set back, so the test
- * does not wait; after -1 seconds they are too short to be measured, however busy the machine is. */
+/* Report that consecutive batches of a call have ended, and how many seconds they took. */
 static void run_batches(int64_t call, int64_t batch, int64_t count, int64_t seconds)
 {
     static dcli_running running;
     running = (dcli_running){.job = {.entry = &scene.entry, .plan = scene.plan}, .batch = batch, .more = count - 1};
     scene.entry.operation.number = call;
     scene.own.running = &running;
-    scene.own.front_since_ns = dcli_monotonic_ns() - seconds * SECOND;
-    dcli_profile_ran(&scene.worker, 0, 0);
+    dcli_profile_ran(&scene.own, 0, 0, seconds * SECOND);
 }
 
 static void expect_prediction(const char *when, int64_t batch, int64_t count, double seconds)
