@@ -580,6 +580,7 @@ static dcl_status plan_all(dcli_loops_plan *plan, dcli_loops_complaints *complai
 /* How the variables of a nest are changed before it is planned. */
 struct change {
     bool split;        /* each statement that writes an array has variables of its own (loop/split.c) */
+    bool cut;          /* loops are cut where statements meet the elements that they read (loop/cut.c) */
     uint32_t expanded; /* bit v: variable v becomes an array */
     dcl_grid grid[DCLI_LOOPS_SCALARS];
 };
@@ -589,6 +590,8 @@ static bool change_tree(dcli_loops_tree *tree, const struct change *change)
 {
     if (change->expanded != 0 && !dcli_loops_tree_expand(tree, change->expanded, change->grid))
         return false;
+    if (change->cut)
+        return dcli_loops_tree_cut(tree);
     return !change->split || dcli_loops_tree_split(tree) || change->expanded != 0;
 }
 
@@ -663,6 +666,33 @@ static uint32_t variables_of(const dcli_loops_plan *plan, dcli_loops_mask statem
     return all;
 }
 
+/* Exchange *plan and another plan of its nest. */
+static void exchange(dcli_loops_plan **plan, dcli_loops_plan **other, dcli_loops_complaints *complaints)
+{
+    dcli_loops_plan *better = *other;
+    better->shift = (*plan)->shift;
+    memcpy(better->file, (*plan)->file, sizeof better->file);
+    *other = *plan;
+    *plan = better;
+    const char *text = complaints->text;
+    dcli_loops_complaints_free(complaints);
+    *complaints = (dcli_loops_complaints){.text = text};
+}
+
+/* Plan a nest that has no good plan again, with its loops cut. *plan is exchanged if everything is parallel then. */
+static void plan_cut(const char *text, int count, const dcli_loops_name names[], dcli_loops_complaints *complaints,
+                     dcli_loops_plan **plan)
+{
+    const struct change change = {.cut = true};
+    dcli_loops_complaints more = {.text = text};
+    dcli_loops_plan *other = dcli_calloc(1, sizeof *other);
+    if (other != NULL && make_plan(text, count, names, &change, &more, other) == DCL_OK && more.count == 0 &&
+        other->in_order == 0)
+        exchange(plan, &other, complaints);
+    dcli_loops_complaints_free(&more);
+    dcli_loops_plan_free(other);
+}
+
 /* Plan a nest that has no good plan again, with other variables. *plan is exchanged if the new plan is better. */
 static void plan_again(const char *text, int count, const dcli_loops_name names[], dcli_loops_complaints *complaints,
                        dcli_loops_plan **plan)
@@ -674,13 +704,7 @@ static void plan_again(const char *text, int count, const dcli_loops_name names[
         bool made = other != NULL && make_plan(text, count, names, &change, &more, other) == DCL_OK;
         uint32_t before = change.expanded;
         if (made && more.count == 0 && (complaints->count > 0 || other->in_order < (*plan)->in_order)) {
-            dcli_loops_plan *worse = *plan;
-            other->shift = worse->shift;
-            memcpy(other->file, worse->file, sizeof other->file);
-            *plan = other;
-            other = worse;
-            dcli_loops_complaints_free(complaints);
-            *complaints = (dcli_loops_complaints){.text = text};
+            exchange(plan, &other, complaints);
         } else if (made && more.count > 0) {
             expand(&change, *plan, variables_of(other, other->failed));
         } else if (complaints->count > 0 && other != NULL) {
@@ -723,6 +747,8 @@ dcl_status dcli_loops_plan_make(const char *text, int count, const dcli_loops_na
     memcpy(plan->file, complaints.file, sizeof plan->file);
     if (status == DCL_OK && plan->improvable)
         plan_again(text, count, names, &complaints, &plan);
+    if (status == DCL_OK && plan->improvable)
+        plan_cut(text, count, names, &complaints, &plan);
     if (status == DCL_OK && complaints.count == 0)
         status = finish(plan, &complaints);
     if (status == DCL_OK)

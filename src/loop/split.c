@@ -35,8 +35,8 @@ static variables used_by(const dcli_loops_tree *tree, int count, int s)
     return used;
 }
 
-/* Copy an expression, with other variables. @return NULL: no memory. */
-static dcli_loops_expr *copy_expr(dcli_loops_tree *tree, const dcli_loops_expr *expr, const int other[])
+dcli_loops_expr *dcli_loops_expr_copy(dcli_loops_tree *tree, const dcli_loops_expr *expr, const int variable[],
+                                      const int loop[])
 {
     dcli_loops_expr *made = dcli_calloc(1, sizeof *made), **end;
     if (made == NULL)
@@ -45,11 +45,13 @@ static dcli_loops_expr *copy_expr(dcli_loops_tree *tree, const dcli_loops_expr *
     made->first = made->next = NULL;
     made->made = tree->exprs;
     tree->exprs = made;
-    if (made->kind == DCLI_LOOPS_EXPR_SCALAR)
-        made->symbol = other[made->symbol];
+    if (made->kind == DCLI_LOOPS_EXPR_SCALAR && variable != NULL)
+        made->symbol = variable[made->symbol];
+    if (made->kind == DCLI_LOOPS_EXPR_COUNTER && loop != NULL)
+        made->symbol = loop[made->symbol];
     end = &made->first;
     for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
-        *end = copy_expr(tree, item, other);
+        *end = dcli_loops_expr_copy(tree, item, variable, loop);
         if (*end == NULL)
             return NULL;
         end = &(*end)->next;
@@ -63,7 +65,7 @@ static bool rename_reads(dcli_loops_tree *tree, dcli_loops_statement *statement,
     for (int r = 0; r < statement->read_count; r++)
         if (!statement->read[r].is_array)
             statement->read[r].symbol = other[statement->read[r].symbol];
-    statement->value = copy_expr(tree, statement->value, other);
+    statement->value = dcli_loops_expr_copy(tree, statement->value, other, NULL);
     return statement->value != NULL;
 }
 
@@ -85,11 +87,11 @@ static bool repeat(dcli_loops_tree *tree, int t, const int other[])
     return rename_reads(tree, statement, other);
 }
 
-static int number_nodes(dcli_loops_node *node, int order)
+int dcli_loops_number_nodes(dcli_loops_node *node, int order)
 {
     for (; node != NULL; node = node->next) {
         node->order = order++;
-        order = number_nodes(node->first, order);
+        order = dcli_loops_number_nodes(node->first, order);
     }
     return order;
 }
@@ -128,7 +130,7 @@ bool dcli_loops_tree_split(dcli_loops_tree *tree)
             return false;
         taken |= used;
     }
-    tree->node_count = number_nodes(tree->first, 0);
+    tree->node_count = dcli_loops_number_nodes(tree->first, 0);
     return tree->statement_count > count;
 }
 

@@ -151,6 +151,15 @@ void dcli_loops_tree_free(dcli_loops_tree *tree);
 /** Give each statement that writes an array variables of its own, by repeating the assignments to them (loop/split.c).
  *  @return false: nothing was to be done, or it was not possible; then the tree may be incomplete. */
 bool dcli_loops_tree_split(dcli_loops_tree *tree);
+/** Cut loops where a statement writes what its other iterations read (loop/cut.c).
+ *  @return false: nothing was to be done, or it was not possible; then the tree may be incomplete. */
+bool dcli_loops_tree_cut(dcli_loops_tree *tree);
+/** Copy an expression. @param variable, loop  the variables and loops that take the place of others; NULL: the same.
+ *  @return NULL: no memory. */
+dcli_loops_expr *dcli_loops_expr_copy(dcli_loops_tree *tree, const dcli_loops_expr *expr, const int variable[],
+                                      const int loop[]);
+/** Number a node, those inside of it and those after it, from `order` on. @return the next number */
+int dcli_loops_number_nodes(dcli_loops_node *node, int order);
 /** Make variables arrays, with an element for each iteration of the loops around their declaration. They follow the arguments.
  *  @param scalars  bit v is variable v.
  *  @param grids    [DCLI_LOOPS_SCALARS] by variable: the values of these loops' counters; rank 1 and one element if there are

@@ -32,7 +32,7 @@ static dcli_loops_name names[] = {
 enum { NAMES = sizeof names / sizeof names[0] };
 
 struct plan_case {
-    char what[48], text[320], plan[400];
+    char what[64], text[320], plan[800];
 };
 
 ParameterizedTestParameters(loops_plan, plans)
@@ -52,6 +52,20 @@ ParameterizedTestParameters(loops_plan, plans)
          "for (i = 0; i < n; i++) { y[i] = 0;\n for (j = 0; j < n; j++) { x[j] += A[i][j]; y[i] += A[i][j]; } }",
          "operation 0: S0 S2 writes y; i (line 1) parallel; j (line 2) in order\n"
          "operation 1: S1 writes x; i (line 1) in order; j (line 2) parallel\n"},
+        {"shortest paths: loops are cut at row k and column k",
+         "for (k = 0; k < n; k++)\n for (i = 0; i < n; i++)\n for (j = 0; j < n; j++)\n"
+         " C[i][j] = fmin(C[i][j], C[i][k] + C[k][j]);",
+         "program: k (line 1)\n"
+         "  operation 0: S0 S3 writes C; i (line 2) parallel; j (line 3) parallel; j (line 3) parallel\n"
+         "  operation 1: S1 S5 writes C; i (line 2) parallel; j (line 3) parallel; j (line 3) parallel\n"
+         "  operation 2: S2 S7 writes C; i (line 2) parallel; j (line 3) parallel; j (line 3) parallel\n"
+         "  operation 3: S4 writes C; i (line 2) parallel; j (line 3) parallel\n"
+         "  operation 4: S6 writes C; i (line 2) parallel; j (line 3) parallel\n"
+         "  operation 5: S8 writes C; i (line 2) parallel; j (line 3) parallel\n"},
+        {"an element that changes on the way", "for (j = n - 1; j >= 0; j--) x[j] = x[j] * x[3] + y[j];",
+         "operation 0: S0 writes x; j (line 1) parallel\n"
+         "operation 1: S1 writes x; j (line 1) parallel\n"
+         "operation 2: S2 writes x; j (line 1) parallel\n"},
         {"a time loop",
          "for (t = 0; t < n; t++) {\n for (i = 1; i < n - 1; i++) y[i] = x[i-1] + x[i+1];\n for (i = 1; i < n - 1; "
          "i++) x[i] = y[i]; }",

@@ -116,7 +116,7 @@ static void keep_warning(void *user, int level, const char *line)
 #define NEST(name, ...)                                                                   \
     static void name##_run(int n, double *z, double *w, const double *x, const double *y) \
     {                                                                                     \
-        (void)w;                                                                          \
+        (void)w, (void)x, (void)y;                                                        \
         __VA_ARGS__                                                                       \
     }                                                                                     \
     static const char name##_text[] = #__VA_ARGS__;
@@ -129,16 +129,27 @@ NEST(across, for (int i = 2; i < n; i++) for (int j = n - 1; j >= 0; j--) {
     for (int k = 0; k < 3; k++) z[i - 2 * j + 2 * n] += p / (k + 1.0);
     w[i - 2 * j + 2 * n] = p;
 })
+NEST(pivot, for (int j = 0; j < n; j++) z[j] = z[j] * z[7] + y[j];)
+NEST(diagonal, for (int i = n - 1; i >= 0; i--) for (int j = i; j < n; j++) z[j] -= z[i] * x[j];)
+NEST(shifted, for (int i = 0; i < n; i++) for (int j = n - 1; j >= 0; j--) if (j != 3) {
+    w[j + 2] = w[j + 2] / 2 + z[2] * w[i] + (i > j ? w[i + 1] : w[0]);
+})
 /* clang-format on */
 
-/* No loop is parallel as it is written, and no counter follows from the element alone: threads are numbered by sums of counters. */
-Test(loops, nests_of_which_only_a_skewed_partition_is_parallel_have_the_bits_of_sequential_c)
+/* No loop is parallel as it is written. In the first nests no counter follows from the element alone: threads are numbered by sums of
+ * counters. The others read elements that change on the way: their loops are cut there. */
+Test(loops, nests_that_are_parallel_in_other_loops_have_the_bits_of_sequential_c)
 {
     enum { N = 23, LENGTH = 4 * N };
     static const struct {
         const char *name, *text;
         void (*run)(int n, double *z, double *w, const double *x, const double *y);
-    } nests[] = {{"up", up_text, up_run}, {"down", down_text, down_run}, {"across", across_text, across_run}};
+    } nests[] = {{"up", up_text, up_run},
+                 {"down", down_text, down_run},
+                 {"across", across_text, across_run},
+                 {"pivot", pivot_text, pivot_run},
+                 {"diagonal", diagonal_text, diagonal_run},
+                 {"shifted", shifted_text, shifted_run}};
     dcl_config config = test_config(2);
     char said[400] = "";
     config.log = "warn";
