@@ -319,6 +319,74 @@ KERNEL(heat_3d, A3(A, 0, SIDE, SIDE) A3(B, 1, SIDE, SIDE), HEAT_3D)
     }
 KERNEL(fdtd_2d, A2(ex, 0, FACE) A2(ey, 1, FACE) A2(hz, 2, FACE) A1(f, 3), FDTD_2D)
 
+#define ADI(PARALLEL) \
+    double mul = 2.0 * n * n / steps; \
+    double mul2 = 1.0 * n * n / steps; \
+    double a = -mul / 2.0; \
+    double b = 1.0 + mul; \
+    double d = -mul2 / 2.0; \
+    double e = 1.0 + mul2; \
+    for (int t = 1; t <= steps; t++) { \
+        PARALLEL for (int i = 1; i < n - 1; i++) { \
+            v[0][i] = 1.0; \
+            P[i][0] = 0.0; \
+            Q[i][0] = v[0][i]; \
+            for (int j = 1; j < n - 1; j++) { \
+                P[i][j] = -a / (a * P[i][j-1] + b); \
+                Q[i][j] = (-d * u[j][i-1] + (1.0 + 2.0 * d) * u[j][i] - d * u[j][i+1] - a * Q[i][j-1]) / (a * P[i][j-1] + b); \
+            } \
+            v[n-1][i] = 1.0; \
+            for (int j = n - 2; j >= 1; j--) v[j][i] = P[i][j] * v[j+1][i] + Q[i][j]; \
+        } \
+        PARALLEL for (int i = 1; i < n - 1; i++) { \
+            u[i][0] = 1.0; \
+            P[i][0] = 0.0; \
+            Q[i][0] = u[i][0]; \
+            for (int j = 1; j < n - 1; j++) { \
+                P[i][j] = -d / (d * P[i][j-1] + e); \
+                Q[i][j] = (-a * v[i-1][j] + (1.0 + 2.0 * a) * v[i][j] - a * v[i+1][j] - d * Q[i][j-1]) / (d * P[i][j-1] + e); \
+            } \
+            u[i][n-1] = 1.0; \
+            for (int j = n - 2; j >= 1; j--) u[i][j] = P[i][j] * u[i][j+1] + Q[i][j]; \
+        } \
+    }
+KERNEL(adi, A2(u, 0, FACE) A2(v, 1, FACE) A2(P, 2, FACE) A2(Q, 3, FACE), ADI)
+
+#define DERICHE(PARALLEL) \
+    PARALLEL for (int i = 0; i < n; i++) { \
+        double ym1 = 0.0; double ym2 = 0.0; double xm1 = 0.0; \
+        for (int j = 0; j < m; j++) { \
+            y1[i][j] = 0.3 * in[i][j] + 0.2 * xm1 + 0.7 * ym1 - 0.1 * ym2; \
+            xm1 = in[i][j]; ym2 = ym1; ym1 = y1[i][j]; \
+        } \
+    } \
+    PARALLEL for (int i = 0; i < n; i++) { \
+        double yp1 = 0.0; double yp2 = 0.0; double xp1 = 0.0; double xp2 = 0.0; \
+        for (int j = m - 1; j >= 0; j--) { \
+            y2[i][j] = 0.4 * xp1 - 0.3 * xp2 + 0.7 * yp1 - 0.1 * yp2; \
+            xp2 = xp1; xp1 = in[i][j]; yp2 = yp1; yp1 = y2[i][j]; \
+        } \
+    } \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < m; j++) out[i][j] = 0.9 * (y1[i][j] + y2[i][j]); \
+    PARALLEL for (int j = 0; j < m; j++) { \
+        double tm1 = 0.0; double ym1 = 0.0; double ym2 = 0.0; \
+        for (int i = 0; i < n; i++) { \
+            y1[i][j] = 0.3 * out[i][j] + 0.2 * tm1 + 0.7 * ym1 - 0.1 * ym2; \
+            tm1 = out[i][j]; ym2 = ym1; ym1 = y1[i][j]; \
+        } \
+    } \
+    PARALLEL for (int j = 0; j < m; j++) { \
+        double tp1 = 0.0; double tp2 = 0.0; double yp1 = 0.0; double yp2 = 0.0; \
+        for (int i = n - 1; i >= 0; i--) { \
+            y2[i][j] = 0.4 * tp1 - 0.3 * tp2 + 0.7 * yp1 - 0.1 * yp2; \
+            tp2 = tp1; tp1 = out[i][j]; yp2 = yp1; yp1 = y2[i][j]; \
+        } \
+    } \
+    PARALLEL for (int i = 0; i < n; i++) \
+        for (int j = 0; j < m; j++) out[i][j] = 0.8 * (y1[i][j] + y2[i][j]);
+KERNEL(deriche, A2(out, 0, WIDE) A2(y1, 1, WIDE) A2(y2, 2, WIDE) A2(in, 3, WIDE), DERICHE)
+
 #define POLYNOMIAL(PARALLEL) \
     for (int i = 0; i < n; i++) \
         for (int j = 0; j < n; j++) z[i + j] += x[i] * y[j];
@@ -455,6 +523,20 @@ static const struct kernel kernels[] = {
       {"ey", 2, {FACE, FACE}, INOUT},
       {"hz", 2, {FACE, FACE}, INOUT},
       {"f", 1, {STEPS}, IN}}},
+    {OF(adi),
+     NULL,
+     {.n = FACE, .steps = 2},
+     {{"u", 2, {FACE, FACE}, INOUT},
+      {"v", 2, {FACE, FACE}, INOUT},
+      {"P", 2, {FACE, FACE}, INOUT},
+      {"Q", 2, {FACE, FACE}, INOUT}}},
+    {OF(deriche),
+     NULL,
+     {.n = TALL, .m = WIDE},
+     {{"out", 2, {TALL, WIDE}, OUT},
+      {"y1", 2, {TALL, WIDE}, OUT},
+      {"y2", 2, {TALL, WIDE}, OUT},
+      {"in", 2, {TALL, WIDE}, IN}}},
     {OF(polynomial),
      polynomial_by_hand,
      {.n = TERMS},

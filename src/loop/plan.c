@@ -679,7 +679,7 @@ static void exchange(dcli_loops_plan **plan, dcli_loops_plan **other, dcli_loops
     *complaints = (dcli_loops_complaints){.text = text};
 }
 
-/* Plan a nest that has no good plan again, with its loops cut. *plan is exchanged if everything is parallel then. */
+/* Plan a nest that has no good plan again, with its loops cut. *plan is exchanged if the new plan is better. */
 static void plan_cut(const char *text, int count, const dcli_loops_name names[], dcli_loops_complaints *complaints,
                      dcli_loops_plan **plan)
 {
@@ -687,7 +687,7 @@ static void plan_cut(const char *text, int count, const dcli_loops_name names[],
     dcli_loops_complaints more = {.text = text};
     dcli_loops_plan *other = dcli_calloc(1, sizeof *other);
     if (other != NULL && make_plan(text, count, names, &change, &more, other) == DCL_OK && more.count == 0 &&
-        other->in_order == 0)
+        (complaints->count > 0 || other->in_order < (*plan)->in_order))
         exchange(plan, &other, complaints);
     dcli_loops_complaints_free(&more);
     dcli_loops_plan_free(other);
