@@ -29,8 +29,11 @@ struct writer {
     dcli_text *out;
     int statement; /* whose expressions are written */
     isl_map *unguarded[DCLI_LOOPS_STATEMENTS];
-    dcli_loops_mask limited; /* fixed loops whose bounds are limits of the free loop around them */
-    dcli_loops_mask headed;  /* free loops whose head stands before the loop around them, which is turned */
+    dcli_loops_mask limited;          /* fixed loops whose bounds are limits of the free loop around them */
+    dcli_loops_mask headed;           /* free loops whose head stands before the loop around them, which is turned */
+    uint64_t uses;                    /* bit k: the text uses operand k */
+    const dcli_loops_node *parts;     /* the loop that may run in parts */
+    enum { WHOLE, HEAD, REST } share; /* HEAD: the text is without that loop; REST: without what stands before it */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -42,12 +45,15 @@ static dcli_loops_operand *add_operand(struct writer *writer, const char *prefix
     dcli_loops_operand made = {.access = access, .of_copy = prefix[0] == 'k', .symbol = symbol, .value = value};
     snprintf(made.name, sizeof made.name, "%s%d_%s", prefix, number, name);
     for (int k = 0; k < operation->operand_count; k++)
-        if (strcmp(operation->operand[k].name, made.name) == 0)
+        if (strcmp(operation->operand[k].name, made.name) == 0) {
+            writer->uses |= (uint64_t)1 << k;
             return &operation->operand[k];
+        }
     if (operation->operand_count == DCLI_LOOPS_OPERANDS) {
         writer->out->failed = true;
         return NULL;
     }
+    writer->uses |= (uint64_t)1 << operation->operand_count;
     operation->operand[operation->operand_count] = made;
     return &operation->operand[operation->operand_count++];
 }
@@ -535,10 +541,21 @@ static void put_loop(struct writer *writer, const dcli_loops_node *node)
     dcli_text_put(writer->out, "\n");
 }
 
+/* Whether a node does not belong to the share of the body that is generated. */
+static bool is_left_out(const struct writer *writer, const dcli_loops_node *node)
+{
+    bool is_loop = node == writer->parts;
+    if (writer->share != REST || is_loop)
+        return writer->share == HEAD && is_loop;
+    while (node != NULL && node != writer->parts)
+        node = node->next;
+    return node != NULL; /* it stands before the loop */
+}
+
 static void put_nodes(struct writer *writer, const dcli_loops_node *node)
 {
     for (; node != NULL; node = node->next) {
-        if (!holds_statement(writer, node))
+        if (!holds_statement(writer, node) || is_left_out(writer, node))
             continue;
         if (node->kind == DCLI_LOOPS_NODE_ASSIGN) {
             put_assignment(writer, node->number);
@@ -611,7 +628,7 @@ static void put_body(struct writer *writer)
     const dcli_loops_tree *tree = writer->tree;
     for (int k = 0; k < operation->output_count; k++) {
         int array = operation->output[k];
-        bool overwritten = is_overwritten(writer, array);
+        bool overwritten = writer->share != REST && is_overwritten(writer, array);
         dcli_loops_operand *operand = add_operand(writer, "a", array, tree->name[array].name,
                                                   overwritten ? DCL_ACCESS_OUT : DCL_ACCESS_INOUT, array, 0);
         if (operand != NULL)
@@ -655,29 +672,72 @@ static bool assigns_outside(const struct writer *writer, int loop)
     return false;
 }
 
-/* The free loop that is all that a thread runs, upwards and in steps of 1; -1: there is none. */
-static int loop_of_parts(const struct writer *writer)
+/* The last of these nodes that contains statements of the operation. */
+static const dcli_loops_node *last_node(const struct writer *writer, const dcli_loops_node *node)
 {
-    const dcli_loops_node *node = only_loop(writer, writer->tree->first);
+    const dcli_loops_node *found = NULL;
+    for (; node != NULL; node = node->next)
+        if (holds_statement(writer, node))
+            found = node;
+    return found;
+}
+
+/* Find the free loop, upwards and in steps of 1, that a thread runs last. Then, and only then, what is before it and parts of it can be
+ * operations, one after the other. @param all_out  whether it is all that a thread runs. @return NULL: there is none */
+static const dcli_loops_node *loop_of_parts(const struct writer *writer, bool *all_out)
+{
     const dcli_loops_run *run = writer->operation->run;
-    while (node != NULL && run[node->number].way != DCLI_LOOPS_FREE && run[node->number].turned == 0)
-        node = only_loop(writer, node->first);
-    if (node == NULL || run[node->number].way != DCLI_LOOPS_FREE || writer->tree->loop[node->number].step != 1)
-        return -1;
-    return assigns_outside(writer, node->number) ? -1 : node->number;
+    const dcli_loops_node *node = writer->tree->first, *only = only_loop(writer, node), *last;
+    while (only != NULL && run[only->number].way != DCLI_LOOPS_FREE && run[only->number].turned == 0) {
+        node = only->first;
+        only = only_loop(writer, node);
+    }
+    last = last_node(writer, node);
+    *all_out = only != NULL;
+    bool fits = last != NULL && last->kind == DCLI_LOOPS_NODE_LOOP && run[last->number].way == DCLI_LOOPS_FREE &&
+                writer->tree->loop[last->number].step == 1 && !assigns_outside(writer, last->number);
+    return fits ? last : NULL;
 }
 
 /* Note which arguments are the bounds of that loop. */
 static void mark_parts(struct writer *writer)
 {
     dcli_loops_operation *operation = writer->operation;
-    int loop = loop_of_parts(writer);
-    for (int k = 0; k < operation->operand_count && loop >= 0; k++) {
+    for (int k = 0; k < operation->operand_count; k++) {
         dcli_loops_operand *operand = &operation->operand[k];
         bool is_bound = operand->access == DCL_ACCESS_VALUE && operand->symbol < 0 && operand->bound == 0;
-        if (is_bound && operand->value >= 0 && operand->value / 2 == loop)
+        if (is_bound && operand->value >= 0 && operand->value / 2 == writer->parts->number)
             operand->part = 1 + (int)(operand->value % 2);
     }
+}
+
+/* Generate a share of the body. @param ranges  the operands that the ranges use */
+static char *put_share(struct writer *writer, int share, uint64_t ranges, uint64_t *uses_out)
+{
+    dcli_text out = {0}, *whole = writer->out;
+    writer->share = share;
+    writer->out = &out;
+    writer->uses = ranges;
+    put_body(writer);
+    writer->out = whole;
+    whole->failed |= out.failed;
+    *uses_out = writer->uses;
+    return dcli_text_take(&out);
+}
+
+/* Let the loop that a thread runs last run in parts, if there is one. */
+static void put_parts(struct writer *writer, uint64_t ranges)
+{
+    dcli_loops_operation *operation = writer->operation;
+    bool all;
+    writer->parts = loop_of_parts(writer, &all);
+    if (writer->parts == NULL)
+        return;
+    mark_parts(writer);
+    if (all)
+        return;
+    operation->head = put_share(writer, HEAD, ranges, &operation->head_uses);
+    operation->rest = put_share(writer, REST, ranges, &operation->rest_uses);
 }
 
 /* ---- ranges of indices ----------------------------------------------------------------------------------------------- */
@@ -744,9 +804,10 @@ dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operatio
         if (dcli_loops_in(operation->statements, s))
             writer.unguarded[s] = dcli_loops_unguarded(sets, operation, s);
     put_body(&writer);
-    mark_parts(&writer);
+    writer.uses = 0;
     if (operation->over != NULL)
         put_ranges(&writer);
+    put_parts(&writer, writer.uses);
     for (int s = 0; s < sets->tree->statement_count; s++)
         isl_map_free(writer.unguarded[s]);
     if (operation->operand_count == DCLI_LOOPS_OPERANDS) {

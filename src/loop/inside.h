@@ -86,6 +86,9 @@ typedef struct dcli_loops_operation {
     dcli_loops_copy copy[DCLI_LOOPS_STATEMENTS];
     bool parallel;       /* threads take the place of a loop */
     char *body, *ranges; /* ranges: the text of DCL_OVER; NULL: none */
+    char *head,
+        *rest; /* what threads run before their last loop, and that loop; NULL: it is all that they run, or runs in no parts */
+    uint64_t head_uses, rest_uses; /* their operands */
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS]; /* VALUEs with symbol -1: `value` is 2 * loop (low), 2 * loop + 1
                                                         (high), or -1 - k (counter of host k), unless `bound` is set */

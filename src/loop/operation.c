@@ -603,5 +603,7 @@ void dcli_loops_operation_free(dcli_loops_operation *operation)
     isl_set_free(operation->over);
     dcli_free(operation->ranges);
     dcli_free(operation->body);
+    dcli_free(operation->head);
+    dcli_free(operation->rest);
     dcli_free(operation);
 }

@@ -23,7 +23,7 @@ typedef struct dcli_loops_operand {
     int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
     int64_t value;     /* of an integer of the plan */
     int bound; /* if not 0, the integer is the first (1 + 2 * r) or the last (2 + 2 * r) index of axis r of the box */
-    int part; /* if not 0, the integer is the first (1) or the last (2) value of a loop that is all that a thread runs. A thread may as
+    int part; /* if not 0, the integer is the first (1) or the last (2) value of the loop that a thread runs last. A thread may as
                  well run parts of it, one after the other, if all outputs are as the part before has left them. */
     const char *over;       /* OVER: ranges of the indices; borrowed until the plan is freed */
     dcli_loops_place place; /* of an array in the nest: where the operation reads or writes it */
@@ -35,6 +35,10 @@ typedef struct dcli_loops_call {
     const int64_t
         *counter; /* of the loops that the program runs around it, the outermost first; borrowed during the call */
     const char *body;
+    const char *head,
+        *rest; /* the body without the loop that runs in parts, and this loop, with all outputs as inputs too; NULL: it is
+                                all of the body, or there is none */
+    uint64_t head_uses, rest_uses; /* bit k: they use operand k */
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS];
     dcl_box box;

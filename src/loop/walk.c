@@ -76,6 +76,7 @@ static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, co
         call->operation = -1;
         call->counter = walk->counter;
         call->body = copy->body;
+        call->head = call->rest = NULL;
         call->operand_count = 2;
         call->operand[0] = (dcli_loops_operand){
             .name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array, .place = copy->place};
@@ -113,6 +114,10 @@ static dcl_status walk_operation(struct walk *walk, int number)
     if (walk->call.operation != number) {
         walk->call.operation = number;
         walk->call.body = operation->body;
+        walk->call.head = operation->head;
+        walk->call.rest = operation->rest;
+        walk->call.head_uses = operation->head_uses;
+        walk->call.rest_uses = operation->rest_uses;
         walk->call.operand_count = operation->operand_count;
         memcpy(walk->call.operand, operation->operand, (size_t)operation->operand_count * sizeof *operation->operand);
     }

@@ -135,30 +135,54 @@ static dcl_status show_outputs(struct run *run, int node, struct ready *ready)
         struct slot *slot;
         if (run->tiles.array[a].reads)
             continue;
-        dcl_status status = next_slot(run, node, a, &ready->box, &slot);
-        if (status != DCL_OK)
-            return status;
-        ready->view[a] = slot->view;
+        if (ready->begins) {
+            dcl_status status = next_slot(run, node, a, &ready->box, &slot);
+            if (status != DCL_OK)
+                return status;
+        }
+        const struct ring *ring = &run->ring[node * run->tiles.array_count + a];
+        ready->view[a] = ring->slot[ring->current].view;
     }
     return DCL_OK;
 }
 
-/* Start to compute a box of a step's indices. */
-static dcl_status launch(struct run *run, const struct ready *ready, const dcl_box *box)
+/* Start to compute a box of a step's indices.
+ * @param body  the operation's, or a share of it. @param uses  bit k: it uses operand k */
+static dcl_status launch_text(struct run *run, const struct ready *ready, const dcl_box *box, const char *body,
+                              uint64_t uses)
 {
     const dcli_loops_call *operation = run->operation;
     dcl_arg args[DCLI_LOOPS_OPERANDS];
+    int count = 0;
     for (int k = 0; k < operation->operand_count; k++) {
         int bound = operation->operand[k].bound, r = (bound - 1) / 2;
-        args[k] = run->args[k];
+        dcl_arg *arg = &args[count];
+        if ((uses >> k & 1) == 0)
+            continue;
+        count++;
+        *arg = run->args[k];
         if (run->array[k] >= 0)
-            args[k].array = ready->view[run->array[k]];
+            arg->array = ready->view[run->array[k]];
+        if (body == operation->rest && operation->operand[k].access == DCL_ACCESS_OUT)
+            arg->access = DCL_ACCESS_INOUT;
         if (bound > 0)
-            args[k].value.i = box->start[r] + (bound % 2 == 1 ? 0 : box->count[r] - 1);
+            arg->value.i = box->start[r] + (bound % 2 == 1 ? 0 : box->count[r] - 1);
         if (operation->operand[k].part > 0 && run->tiles.inner)
-            args[k].value.i = ready->low + (operation->operand[k].part == 1 ? 0 : ready->count - 1);
+            arg->value.i = ready->low + (operation->operand[k].part == 1 ? 0 : ready->count - 1);
     }
-    return dcli_forall_run(run->stream->cluster, box, operation->body, DCLI_TEXT_BODY, operation->operand_count, args);
+    return dcli_forall_run(run->stream->cluster, box, body, DCLI_TEXT_BODY, count, args);
+}
+
+/* Start to compute a box of a step's indices; what is before the loop that runs in parts, with the first of them. */
+static dcl_status launch(struct run *run, const struct ready *ready, const dcl_box *box)
+{
+    const dcli_loops_call *operation = run->operation;
+    dcl_status status = DCL_OK;
+    if (!run->tiles.inner || operation->rest == NULL || (ready->begins && ready->ends))
+        return launch_text(run, ready, box, operation->body, UINT64_MAX);
+    if (ready->begins)
+        status = launch_text(run, ready, box, operation->head, operation->head_uses);
+    return status == DCL_OK ? launch_text(run, ready, box, operation->rest, operation->rest_uses) : status;
 }
 
 static dcl_status compute(struct run *run, int node, struct ready *ready)
