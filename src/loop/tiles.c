@@ -192,7 +192,7 @@ static double time_of_kernel(const dcli_tiles *tiles, double indices, const dcli
 {
     enum { FEW_COST = 4 }; /* work-items of launches with less threads compute one element each, not a block of them */
     double steps = (double)tiles->steps, kernel = indices * speed->index_s / steps + speed->kernel_s, threads = 1;
-    const double device_bytes_per_s = (speed->shared ? 1 : 40) / speed->in_s;
+    const double device_bytes_per_s = (speed->shared ? 10 : 40) / speed->in_s;
     if (!tiles->inner)
         return kernel;
     const int axis = tiles->box.rank - 1;
