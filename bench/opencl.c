@@ -7,6 +7,7 @@
  *
  * Launch + finish, queued launches (100 and one finish, time of the enqueueing alone and of all), 64 MiB written and read. Minima of
  * many rounds: other programs on the host only add to them. They may do so for a second, longer than six rounds of transfers take.
+ * Minima of two sides may come from different states of the host, so medians of comparisons within a round are printed, too.
  *
  * Beside them, what the network costs without OpenCL: bench/bare.h. */
 #define CL_TARGET_OPENCL_VERSION 120
@@ -22,7 +23,14 @@ typedef struct side {
     cl_kernel kernel;
     cl_mem small, large;
     double launch_us, enqueue_us, queued_us, write_s, read_s; /* minima */
+    double last_launch_us, last_queued_us, last_write_s, last_read_s;
 } side;
+
+/* Comparisons of the two sides, or of the platform DCL and the bare network, in each round. */
+typedef struct comparison {
+    double launch_us[ROUNDS], queued_us[ROUNDS];    /* DCL - native */
+    double write[LARGE_ROUNDS], read[LARGE_ROUNDS]; /* rate of DCL / of the bare network */
+} comparison;
 
 /* ---- OpenCL ---- */
 
@@ -62,24 +70,24 @@ static void measure_launches(side *s)
         begin = now_us();
         launch(s);
         check(clFinish(s->queue), "clFinish");
-        note(&s->launch_us, now_us() - begin);
+        note(&s->launch_us, s->last_launch_us = now_us() - begin);
     }
     begin = now_us();
     for (int n = 0; n < QUEUED; n++)
         launch(s);
     note(&s->enqueue_us, (now_us() - begin) / QUEUED);
     check(clFinish(s->queue), "clFinish");
-    note(&s->queued_us, (now_us() - begin) / QUEUED);
+    note(&s->queued_us, s->last_queued_us = (now_us() - begin) / QUEUED);
 }
 
 static void measure_transfers(side *s, unsigned char *sent, unsigned char *got)
 {
     double begin = now_us();
     check(clEnqueueWriteBuffer(s->queue, s->large, CL_TRUE, 0, LARGE, sent, 0, NULL, NULL), "clEnqueueWriteBuffer");
-    note(&s->write_s, 1e-6 * (now_us() - begin));
+    note(&s->write_s, s->last_write_s = 1e-6 * (now_us() - begin));
     begin = now_us();
     check(clEnqueueReadBuffer(s->queue, s->large, CL_TRUE, 0, LARGE, got, 0, NULL, NULL), "clEnqueueReadBuffer");
-    note(&s->read_s, 1e-6 * (now_us() - begin));
+    note(&s->read_s, s->last_read_s = 1e-6 * (now_us() - begin));
     if (memcmp(sent, got, LARGE) != 0) {
         fprintf(stderr, "%s: what is read is not what was written\n", s->name);
         exit(1);
@@ -106,6 +114,27 @@ static void report(const side *s)
            s->name, s->launch_us, s->queued_us, s->enqueue_us, 1e-9 * LARGE / s->write_s, 1e-9 * LARGE / s->read_s);
 }
 
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double value[], int count)
+{
+    qsort(value, (size_t)count, sizeof value[0], compare);
+    return (value[(count - 1) / 2] + value[count / 2]) / 2;
+}
+
+static void report_rounds(comparison *c, bool native)
+{
+    if (native)
+        printf("DCL - native in the same round, medians: launch + finish %.1f us, queued launch %.2f us\n",
+               median(c->launch_us, ROUNDS), median(c->queued_us, ROUNDS));
+    printf("DCL / ZeroMQ in the same round, medians: write %.2f, read %.2f\n", median(c->write, LARGE_ROUNDS),
+           median(c->read, LARGE_ROUNDS));
+}
+
 /* @param only  name of the one that is wanted; NULL: both. @return whether they are there. */
 static bool find_sides(side sides[2], const char *only)
 {
@@ -126,6 +155,7 @@ static bool find_sides(side sides[2], const char *only)
 int main(int argc, char *argv[])
 {
     side sides[2] = {{.name = "native"}, {.name = "DCL"}};
+    static comparison rounds;
     bare network = {0};
     open_bare(&network);
     if (!find_sides(sides, argc > 1 ? argv[1] : NULL)) {
@@ -145,6 +175,8 @@ int main(int argc, char *argv[])
         for (int s = 0; s < 2; s++)
             if (sides[s].device != NULL)
                 measure_launches(&sides[s]);
+        rounds.launch_us[round] = sides[1].last_launch_us - sides[0].last_launch_us;
+        rounds.queued_us[round] = sides[1].last_queued_us - sides[0].last_queued_us;
         measure_ping(&network);
     }
     for (int round = 0; round < LARGE_ROUNDS; round++) {
@@ -152,6 +184,10 @@ int main(int argc, char *argv[])
             if (sides[s].device != NULL)
                 measure_transfers(&sides[s], sent, got);
         measure_streams(&network, sent, got);
+        if (sides[1].device != NULL) {
+            rounds.write[round] = network.last_write_s / sides[1].last_write_s;
+            rounds.read[round] = network.last_read_s / sides[1].last_read_s;
+        }
     }
     measure_wakes(&network);
     for (int s = 0; s < 2; s++)
@@ -159,6 +195,8 @@ int main(int argc, char *argv[])
             report(&sides[s]);
     printf("ZeroMQ ping %.1f us; 64 MiB sent %.2f GB/s, received %.2f GB/s; wake-up of a thread %.1f us\n",
            network.ping_us, 1e-9 * LARGE / network.write_s, 1e-9 * LARGE / network.read_s, network.wake_us);
+    if (sides[1].device != NULL)
+        report_rounds(&rounds, sides[0].device != NULL);
     close_bare(&network);
     free(sent);
     free(got);

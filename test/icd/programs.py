@@ -1,9 +1,9 @@
 """programs.py COMMAND FOLDER [NAME...]: programs of others on the OpenCL driver, from the packages of the system.
 
-Each runs natively first, then over local:1 and tcp:1. What is right natively has to be right over the driver. Programs that are not
+Each runs natively first, then over local:1, tcp:1 and tcp-keys:1 (with keys). What is right natively has to be right over the driver. Programs that are not
 installed are left out, and those without a platform. Prints a row for each program, and fails if one differs. `make programs`, which takes
 an hour; NAME chooses some of: clinfo, clpeak, clblast, clfft, pyopencl, hashcat."""
-import ctypes
+import contextlib
 import os
 import re
 import shutil
@@ -162,9 +162,13 @@ def check(dcl, programs, base):
     driver = os.path.join(os.path.dirname(dcl), "dcl.icd")
     wrong = []
     os.mkdir(f"{base}/offers")
-    with open_place("tcp:1", dcl, f"{base}/offers") as tcp:
+    with contextlib.ExitStack() as stack:
         common = {"OCL_ICD_VENDORS": driver, "DCL_PROGRAM": dcl}
-        places = [Place("native", {}), Place("local:1", {**common, "DCL_WORKERS": "local:1"}), Place("tcp:1", {**tcp.variables, **common})]
+        places = [Place("native", {}), Place("local:1", {**common, "DCL_WORKERS": "local:1"})]
+        for kind in ("tcp:1", "tcp-keys:1"):
+            os.mkdir(f"{base}/offers/{kind}")
+            served = stack.enter_context(open_place(kind, dcl, f"{base}/offers/{kind}"))
+            places.append(Place(kind, {**served.variables, **common}))
         for place in places:
             place.folder = f"{base}/{place.name}"
             os.mkdir(place.folder)
