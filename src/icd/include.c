@@ -116,11 +116,62 @@ static int find_file(icd_bundle *bundle, const char *folder, const char *name)
     return bundle->count++;
 }
 
-/* Expand the macros of the options in `#include NAME`, to find the file's name. */
-static void expand_name(const icd_bundle *bundle, dcli_include *include)
+/* If a line defines a macro without parameters, or undefines one, find what follows its name. @param at  begin of the line.
+ * @return NULL: it does not, or not this name. */
+static const char *defined_on(const char *at, const char *end, const char *name, size_t length, bool *undefines_out)
 {
-    char text[ICD_MOST_EXPANSION];
+    const char *const words[] = {"define", "undef"};
+    at += strspn(at, " \t");
+    if (*at != '#')
+        return NULL;
+    at += 1 + strspn(at + 1, " \t");
+    for (int w = 0; w < 2; w++) {
+        size_t word = strlen(words[w]);
+        if (strncmp(at, words[w], word) != 0 || strchr(" \t", at[word]) == NULL)
+            continue;
+        at += word + strspn(at + word, " \t");
+        *undefines_out = w == 1;
+        bool same = (size_t)(end - at) >= length && strncmp(at, name, length) == 0;
+        return same && (at + length == end || strchr(" \t\r", at[length]) != NULL) ? at + length : NULL;
+    }
+    return NULL;
+}
+
+/* Find the body of a macro that the text itself defines before a directive. If it is defined twice with different bodies, or undefined,
+ * it depends on conditions that only the compiler knows. @param body_out  [ICD_MOST_EXPANSION] @return false: it is not clear. */
+static bool find_definition(const char *text, size_t upto, const char *name, char *body_out)
+{
+    bool found = false, undefines = false;
+    for (const char *line = text, *end; line < text + upto; line = end + 1) {
+        if ((end = memchr(line, '\n', (size_t)(text + upto - line))) == NULL)
+            break;
+        const char *body = defined_on(line, end, name, strlen(name), &undefines);
+        if (body == NULL)
+            continue;
+        while (body < end && strchr(" \t\r", *body) != NULL)
+            body++;
+        size_t length = (size_t)(end - body);
+        while (length > 0 && strchr(" \t\r", body[length - 1]) != NULL)
+            length--;
+        bool plain = !undefines && length > 0 && length < ICD_MOST_EXPANSION && body[length - 1] != '\\' &&
+                     memmem(body, length, "//", 2) == NULL && memmem(body, length, "/*", 2) == NULL;
+        if (!plain || (found && (strlen(body_out) != length || strncmp(body_out, body, length) != 0)))
+            return false;
+        memcpy(body_out, body, length);
+        body_out[length] = '\0';
+        found = true;
+    }
+    return found;
+}
+
+/* Expand macros in `#include NAME`, to find the file's name: those of the options, or NAME as the text before the directive defines it. */
+static void expand_name(const icd_bundle *bundle, const char *source, dcli_include *include)
+{
+    char text[ICD_MOST_EXPANSION], body[ICD_MOST_EXPANSION];
     if (!icd_macros_expand(&bundle->macros, include->name, text))
+        return;
+    if (text[0] != '\0' && strcmp(text, include->name) == 0 &&
+        find_definition(source, include->begin, include->name, body) && !icd_macros_expand(&bundle->macros, body, text))
         return;
     size_t length = strlen(text);
     char open = text[0], close = open == '<' ? '>' : '"';
@@ -132,11 +183,11 @@ static void expand_name(const icd_bundle *bundle, dcli_include *include)
 }
 
 /* Find what a directive names: a header that was given, or a file. @param folder  of the file with it; NULL: none. */
-static int resolve(icd_bundle *bundle, const char *folder, dcli_include *include)
+static int resolve(icd_bundle *bundle, const char *folder, const char *source, dcli_include *include)
 {
     int found = -1;
     if (include->form == 0)
-        expand_name(bundle, include);
+        expand_name(bundle, source, include);
     if (include->form == 0 || include->name[0] == '\0')
         return -1;
     for (int h = 0; h < bundle->count; h++)
@@ -161,7 +212,7 @@ static char *rename_all(icd_bundle *bundle, const char *folder, const char *text
         capacity += LONGEST;
     char *out = dcli_malloc(capacity);
     while (out != NULL && dcli_include_next(text, length, done, &include)) {
-        int found = include.is_message ? -1 : resolve(bundle, folder, &include);
+        int found = include.is_message ? -1 : resolve(bundle, folder, text, &include);
         if (found == -2) {
             dcli_free(out);
             return NULL;

@@ -532,14 +532,18 @@ static cl_int build(cl_program *program_out, const char *text, const char *optio
 /* Files that are named by macros of the options. */
 static void try_macro_names(const char *folder)
 {
-    static const char *const texts[] = {"#include SHOWN(FOLDER/outer.h)",
-                                        "#include SHOWN( /**/ FOLDER/outer.h ) // there", "#include NAMED",
-                                        "#ifdef X\n#include SHOWN(FOLDER/nowhere.h)\n#endif"};
+    static const char *const texts[] = {
+        "#include SHOWN(FOLDER/outer.h)",
+        "#include SHOWN( /**/ FOLDER/outer.h ) // there",
+        "#include NAMED",
+        "#ifdef X\n#include SHOWN(FOLDER/nowhere.h)\n#endif",
+        "#define OWN SHOWN(FOLDER/outer.h)\n #include OWN",
+        "#ifdef X\n# define OWN  <outer.h>\n#else\n#define OWN <outer.h> \n#endif\n#include OWN"};
     char options[400], text[300];
     bool right = true;
     snprintf(options, sizeof options,
              "-DAS_STRING(x)=#x -D SHOWN(x)=AS_STRING(x) -D FOLDER=%s -D NAMED=<sub/inner.h> -I %s", folder, folder);
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < 6; t++) {
         cl_program program;
         snprintf(text, sizeof text, "%s\n%skernel void f(global int *a) { a[0] = INNER + OUTER; }\n", texts[t],
                  t == 3 ? "#define INNER 1\n#define OUTER 1\n" : "");
@@ -548,6 +552,16 @@ static void try_macro_names(const char *folder)
         clReleaseProgram(program);
     }
     say("files that are named by macros", right);
+    const char *unclear[] = {
+        "#ifndef X\n#define OWN \"nowhere.h\"\n#else\n#define OWN \"outer.h\"\n#endif\n#include OWN\n",
+        "#ifdef X\n#define OWN \"outer.h\"\n#else\n#define OWN \"nowhere.h\"\n#endif\n#include OWN\n",
+        "#define OWN \"outer.h\"\n#undef OWN\n#include OWN\n", "#define OWNS \"outer.h\"\n#include OWN\n"};
+    for (int t = 0; t < 4; t++) {
+        cl_program program;
+        right = right && build(&program, unclear[t], options) == CL_BUILD_PROGRAM_FAILURE;
+        clReleaseProgram(program);
+    }
+    say("no file for a name that is not clear", right);
 }
 
 static void try_headers(void)
