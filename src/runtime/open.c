@@ -1,4 +1,5 @@
 /* runtime/open.c - opening and closing clusters. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -154,6 +155,18 @@ static void log_nodes(dcl_cluster *cluster)
     }
 }
 
+/* Whether a fault is "parts N", "parts N x N", "parts N x N x N" or "together N x N", with positive numbers. */
+static bool are_parts(const char *fault)
+{
+    int64_t n[3] = {1, 1, 1}, rows;
+    int together;
+    char rest;
+    int count = sscanf(fault, "parts %" SCNd64 " x %" SCNd64 " x %" SCNd64 "%c", &n[0], &n[1], &n[2], &rest);
+    if (count >= 1)
+        return count <= 3 && n[0] > 0 && n[1] > 0 && n[2] > 0;
+    return sscanf(fault, "together %d x %" SCNd64 "%c", &together, &rows, &rest) == 2 && together > 0 && rows > 0;
+}
+
 /* Check DCL_FAULT. */
 static dcl_status check_fault(const char *fault)
 {
@@ -161,20 +174,19 @@ static dcl_status check_fault(const char *fault)
     int node;
     long long count;
     char rest;
-    if (fault == NULL || strcmp(fault, "partials") == 0 || strncmp(fault, "parts ", 6) == 0 ||
-        strncmp(fault, "together ", 9) == 0)
+    if (fault == NULL || strcmp(fault, "partials") == 0 || are_parts(fault))
         return DCL_OK;
     bool known = sscanf(fault, "alloc node=%d count=%lld%c", &node, &count, &rest) == 2 ||
                  sscanf(fault, "result node=%d count=%lld%c", &node, &count, &rest) == 2 ||
                  sscanf(fault, "slow node=%d times=%lld%c", &node, &count, &rest) == 2;
     if (known && node >= 0 && count > 0 && count <= MOST)
         return DCL_OK;
-    return DCLI_FAIL(
-        DCL_ERR_INVALID,
-        "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", \"result node=N count=N\", \"slow "
-        "node=N times=N\", N from 0 and "
-        "from 1 to %d, \"partials\", \"parts N x N\" or \"together N x N\"; unset it unless you test failures",
-        fault, MOST);
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "DCL_FAULT is \"%s\"; expected \"alloc node=N count=N\", \"result node=N count=N\", \"slow "
+                     "node=N times=N\", N from 0 and "
+                     "from 1 to %d, \"partials\", \"parts N x N\" or \"together N x N\", N from 1; unset it unless you "
+                     "test failures",
+                     fault, MOST);
 }
 
 /* Read the settings of the environment; errors begin with the name of the call. */

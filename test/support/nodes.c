@@ -9,9 +9,17 @@
 
 #include "runtime/cluster.h"
 
-/* Ask PoCL for a number of devices, which it reads once per process. A value that the user has set is kept. */
+/* Ask PoCL for a number of devices, which it reads once per process. A value that the user has set is kept. So a test that
+ * asks for more later would be skipped unnoticed: it fails. */
 static void ask_for_devices(int nodes)
 {
+    static int asked;
+    if (asked == 0 && getenv("POCL_DEVICES") != NULL)
+        return;
+    cr_assert(asked == 0 || nodes <= asked, "%d nodes after %d: open the cluster with most nodes first", nodes, asked);
+    if (asked > 0)
+        return;
+    asked = nodes;
     char devices[TEST_MOST_NODES * 8] = "";
     for (int n = 0; n < nodes; n++)
         strcat(devices, n == 0 ? "pthread" : " pthread");
