@@ -7,7 +7,7 @@
  * the loops that compute the summands. kmeans: 5 steps on 1,000,000 points in 8 dimensions, 16 centres. blur: 5 x 5 weights on
  * 4000 x 3000 floats. nbody: accelerations of 16,384 bodies, all pairs, and a step. product: 2048 x 2048 floats. mandelbrot: 2000 x 2000.
  *
- * On one embedded node and on local:2, default maps, except that those of heat have an overlap. Timed: from the first call until the result is in the program's memory, or, of
+ * On one embedded node and on local:2, default maps. Timed: from the first call until the result is in the program's memory, or, of
  * kmeans, blur, nbody, product and mandelbrot, until the nodes have it; arrays made and bodies compiled before. Results are compared
  * first. At the end: the geometric mean of the ratios, without "fused". */
 #include <math.h>
@@ -550,8 +550,7 @@ static void compare(const char *what, const char *where, int rounds, void *user,
 
 static void run_heat(dcl_cluster *cluster, const char *where, int rounds)
 {
-    dcl_map *map =
-        dcl_map_parse(cluster, "block;overlap=16"); /* on several nodes, edges are exchanged once in 16 steps */
+    dcl_map *map = dcl_map_default(cluster);
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, HEAT, HEAT);
     struct heat h = {.cluster = cluster,
                      .U = dcl_agile(grid, map),

@@ -80,6 +80,9 @@ typedef struct dcl_config {
                           node: "never", "pays" (the default: if that is expected to save time) or "always" (for tests);
                           followed by ",kinds": also for devices of another kind, whose results may differ in the last
                           bits */
+    size_t
+        lines; /**< DCL_LINES: most lines that a node stores before and after its part of a large array, so that steps of
+                       time loops need fewer exchanges (docs/time-loops.md); 0: only those of a map with an overlap */
 } dcl_config;
 
 /** @param config_bytes  sizeof(dcl_config) in the program; becomes struct_size. */

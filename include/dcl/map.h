@@ -294,8 +294,10 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
  *  in `lines` steps. If 2 * r > lines, the lines are not used. All other calls work as with `map`, but a call that writes an
  *  array in another way makes all lines around its parts out of date. dcl_explain() says what each call moves.
  *
- *  dcl_map_locate() and dcl_map_storage() count these lines: a part begins after the lines before it. dcl_reshape() refuses
- *  such arrays.
+ *  dcl_map_locate() and dcl_map_storage() count these lines: a part begins after the lines before it.
+ *
+ *  Where it is not asked for, DCL stores such lines itself, if a map like these divides the first axis of a large array among
+ *  processors of one kind, and uses them in time loops (dcl_config.lines, docs/time-loops.md).
  *  @param map    a map that divides only the first axis, each node having one run of it, such as `block,*`. Not a dealt,
  *                listed, replicated or strided map, or one with a halo.
  *  @param lines  stored before and after each part, 0..65536. 0: no overlap.

@@ -47,6 +47,8 @@ static const struct row rows[] = {
      "memory per node for data that arrives from other nodes"},
     {"SMALL_BYTES", SIZE, FIELD(small_bytes), "16K", NULL, 0, (size_t)1 << 50,
      "without a map, smaller arrays stay on one node"},
+    {"LINES", COUNT, FIELD(lines), "32", NULL, 0, 65536,
+     "most lines around its part of a large array that a node stores, for time loops; 0: none but those of maps"},
     {"WINDOW", COUNT, FIELD(window), "1024", NULL, 1, 1000000,
      "maximum number of operations that are started and not yet complete"},
     {"KEYS", TEXT, FIELD(keys), NULL, NULL, 0, 0, "folder with this program's keys, as `dcl keys` makes it"},

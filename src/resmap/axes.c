@@ -96,7 +96,7 @@ void dcli_axes_locate(const dcli_layout *layout, const int64_t index[], int *nod
         offset += local;
     }
     *node_out = (int)node;
-    *offset_out = layout->around > 0 ? offset + layout->around * dcli_layout_line(layout) : offset;
+    *offset_out = offset + layout->lead;
 }
 
 int64_t dcli_axes_storage(const dcli_layout *layout, int node)
@@ -108,7 +108,7 @@ int64_t dcli_axes_storage(const dcli_layout *layout, int node)
     int64_t elements = dcli_row_pitch(layout, extent[last]);
     for (int d = 0; d < last; d++)
         elements *= extent[d];
-    return layout->around > 0 ? elements + 2 * layout->around * dcli_layout_line(layout) : elements;
+    return elements + 2 * layout->lead;
 }
 
 static dcli_lane make_lane(const dcli_division *division, int64_t extent, int64_t coordinate, int64_t within)
@@ -173,7 +173,7 @@ void dcli_axes_walk(dcli_walk *walk, int node)
             part.lane[d] = make_lane(&layout->division[d], layout->grid.extent[d], part.coordinate[d], within);
         within *= d == last ? dcli_row_pitch(layout, part.extent[d]) : part.extent[d];
     }
-    walk_axis(&part, 0, layout->around > 0 ? layout->around * dcli_layout_line(layout) : 0);
+    walk_axis(&part, 0, 0);
 }
 
 /* Whether a coordinate owns one of the `count` indices start, start + stride, ..., all inside the grid. With cyclic

@@ -344,7 +344,7 @@ bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
         return true;
     if (a->inner != NULL || b->inner != NULL)
         return same_steps(a, b);
-    if (a->kind != b->kind)
+    if (a->kind != b->kind || a->lead != b->lead)
         return false;
     if (a->kind == DCLI_MAP_BOXES)
         return dcli_table_equal(a->rule.list, b->rule.list);

@@ -70,7 +70,7 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
     int64_t *slot = offset_out; /* avoids the address of a local variable, for which the compiler would add a stack
                                    check */
     *node_out = dcli_piece_owner(layout, number, slot);
-    *offset_out = *slot * layout->slot + position;
+    *offset_out = *slot * layout->slot + position + layout->lead;
 }
 
 /* A walk over a place's pieces. It emits their regions, or without `walk` only counts their elements. */

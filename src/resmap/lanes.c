@@ -197,7 +197,7 @@ bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, co
             return true; /* the query has no element here: continue with the next */
     }
     product.region = (dcli_region){.box = {.rank = rank}};
-    return multiply(&product, 0, offset);
+    return multiply(&product, 0, offset + walk->layout->lead);
 }
 
 bool dcli_element_emit(dcli_walk *walk, const int64_t index[], int64_t offset)

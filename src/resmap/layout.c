@@ -38,7 +38,8 @@ int64_t dcli_layout_storage(const dcli_layout *layout, int node)
         return dcli_axes_storage(layout, place);
     if (layout->kind == DCLI_MAP_BOXES)
         return layout->boxes.total[place];
-    return dcli_dealt_slots(layout, place) * layout->slot;
+    int64_t slots = dcli_dealt_slots(layout, place);
+    return slots > 0 ? slots * layout->slot + 2 * layout->lead : 0;
 }
 
 int64_t dcli_layout_owned(const dcli_layout *layout, int node)

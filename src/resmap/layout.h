@@ -168,8 +168,10 @@ typedef struct dcli_layout {
     dcli_scatter scatter;                 /* DEALT by hash: the permutation of pieces */
     dcli_owner_runs owned;                /* DEALT by table: the owners of pieces */
     dcli_boxes boxes;                     /* BOXES: the boxes and their search tree */
-    int64_t around;                       /* AXES: lines that are stored before and after each part (rule.overlap);
-                                             0: none. The part begins after them */
+    int64_t around;                       /* AXES: lines that are stored before and after each part, because of
+                                             rule.overlap or dcli_layout_reserve(); 0: none */
+    int64_t lead;                         /* elements of storage before the first element of each part, and as many
+                                             after the last: those of the lines, also if the layout was reshaped */
     bool partial;                         /* some elements are not stored, because the map is strided or some pieces
                                              have no owner */
     uint64_t fill_value;                  /* the fill value as the bytes of one element */
@@ -282,6 +284,11 @@ static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
  *  owns nothing. */
 dcl_status dcli_layout_around(const dcli_layout *layout, int node, bool *found_out, dcli_region *own_out,
                               dcli_region *around_out);
+/** Reserve storage for lines around the parts of a layout whose rule has no overlap, if it could have one and its parts are
+ *  large enough. Nothing else about the layout changes. @param most  lines before and after each part. */
+void dcli_layout_reserve(dcli_layout *layout, int64_t most);
+/** Let a layout have storage for exactly `lines` lines around its parts, as another layout of the same rule and grid has. */
+void dcli_layout_set_lines(dcli_layout *layout, int64_t lines);
 /** The elements of a line: one index of the first axis, with padding. For layouts with an overlap. */
 int64_t dcli_layout_line(const dcli_layout *layout);
 

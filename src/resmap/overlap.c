@@ -36,27 +36,65 @@ dcl_map *dcl_map_overlap(const dcl_map *map, int64_t lines)
     return dcli_map_new(map->cluster, &rule);
 }
 
+/* The first axis other than axis 0 that is divided; 0: none. */
+static int find_other_axis(const dcli_layout *layout)
+{
+    for (int d = 1; d < layout->grid.rank; d++)
+        if (layout->division[d].used > 1 || layout->division[d].nodes > 1)
+            return d;
+    return 0;
+}
+
+/* Whether a node has several runs of the first axis. */
+static bool has_runs(const dcli_division *first)
+{
+    return first->runs > 0 ? first->runs > first->nodes : first->used > 1 && first->more == 0 && first->even > 0;
+}
+
+void dcli_layout_set_lines(dcli_layout *layout, int64_t lines)
+{
+    layout->around = lines;
+    layout->lead = lines > 0 ? lines * dcli_layout_line(layout) : 0;
+}
+
+void dcli_layout_reserve(dcli_layout *layout, int64_t most)
+{
+    enum {
+        SHARE = 64,               /* lines of a part per line that is reserved before and after it */
+        LEAST_LINES = 8,          /* fewer lines would hardly make a difference */
+        LEAST_ELEMENTS = 1 << 18, /* per part */
+        MOST_ELEMENTS_SHIFT = 48  /* larger grids are only planned */
+    };
+    const dcli_map_rule *rule = &layout->rule;
+    if (layout->empty || layout->kind != DCLI_MAP_AXES || layout->grid.rank < 2 || rule->overlap > 0 ||
+        rule->copies > 0 || rule->halo_rank > 0 || rule->every_rank > 0 || layout->inner != NULL ||
+        find_other_axis(layout) > 0 || layout->division[0].nodes < 2 || has_runs(&layout->division[0]))
+        return;
+    int64_t elements = dcl_grid_count(&layout->grid), nodes = layout->division[0].nodes;
+    int64_t lines = dcli_min(most, layout->grid.extent[0] / nodes / SHARE);
+    if (lines >= LEAST_LINES && elements / nodes >= LEAST_ELEMENTS && elements >> MOST_ELEMENTS_SHIFT == 0)
+        dcli_layout_set_lines(layout, lines);
+}
+
 dcl_status dcli_overlap_bind(dcli_layout *layout)
 {
     if (layout->kind != DCLI_MAP_AXES)
         return DCL_OK; /* cannot happen: it was checked */
-    for (int d = 1; d < layout->grid.rank; d++)
-        if (layout->division[d].used > 1 || layout->division[d].nodes > 1)
-            return DCLI_FAIL(
-                DCL_ERR_INVALID,
-                "the map has an overlap and divides axis %d; expected only the first axis to be divided; use "
-                "block,*;overlap=%" PRId64,
-                d, layout->rule.overlap);
+    int d = find_other_axis(layout);
+    if (d > 0)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "the map has an overlap and divides axis %d; expected only the first axis to be divided; use "
+                         "block,*;overlap=%" PRId64,
+                         d, layout->rule.overlap);
     const dcli_division *first = &layout->division[0];
-    bool runs = first->runs > 0 ? first->runs > first->nodes : first->used > 1 && first->more == 0 && first->even > 0;
-    if (runs)
+    if (has_runs(first))
         return DCLI_FAIL(
             DCL_ERR_INVALID,
             "the map has an overlap and gives a node several runs of the first axis; expected one run; use "
             "block,*;overlap=%" PRId64,
             layout->rule.overlap);
     if (first->nodes > 1)
-        layout->around = layout->rule.overlap;
+        dcli_layout_set_lines(layout, layout->rule.overlap);
     return DCL_OK;
 }
 

@@ -292,10 +292,6 @@ static dcl_status shape_rule(const dcli_layout *layout, const dcl_grid *grid, dc
         return status;
     bool whole = layout->kind == DCLI_MAP_AXES && layout->rule.axes[0].kind == DCL_AXIS_WHOLE;
     int axis = is_small(layout) ? 0 : divided_axis(layout);
-    if (layout->around > 0)
-        return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
-                         "the map has an overlap (;overlap=), whose lines have the array's shape; use "
-                         "dcl_reshape_copy()");
     if (axis > 0)
         return DCLI_FAIL(DCL_ERR_UNSUPPORTED,
                          "the map divides axis %d: elements that follow each other do not lie so, and would have to "
@@ -318,6 +314,8 @@ dcl_status dcli_layout_reshape(const dcli_layout *layout, const dcl_grid *grid, 
         status = shape_rule(layout, grid, &rule);
     if (status == DCL_OK)
         status = dcli_layout_bind(&rule, grid, layout_out);
+    if (status == DCL_OK)
+        layout_out->lead = layout->lead;
     dcli_map_rule_release(&rule);
     return status;
 }

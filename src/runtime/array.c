@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/config.h"
 #include "device/device.h"
 #include "resmap/map_text.h"
 #include "runtime/cluster.h"
@@ -34,7 +35,9 @@ static const char *list_of(const dcli_map_rule *rule)
 /* Describe a storage. The map's text contains its list of nodes; a map over the first nodes contains their number. */
 dcl_status dcli_describe_storage(const dcl_array *array, char **map_out, dcli_msg_operation *descriptor_out)
 {
-    const dcli_map_rule *rule = &array->layout.rule;
+    dcli_map_rule with_lines = array->layout.rule; /* nodes learn of reserved lines as of those of a map */
+    with_lines.overlap = array->layout.around;
+    const dcli_map_rule *rule = &with_lines;
     const dcl_grid *grid = &array->layout.grid;
     size_t length = dcli_map_rule_print(rule, NULL, 0);
     if (length >= DCLI_MOST_MAP_TEXT)
@@ -114,11 +117,37 @@ static dcl_status make_handle(dcl_cluster *cluster, dcl_map *map, dcli_layout *l
     return DCL_OK;
 }
 
+/* Whether nodes reserve lines around their parts. Not for GPUs, which have no waves (lower/wave.h), nor for nodes that
+ * differ, which should be able to lend: operations that use the lines are not divided into batches. */
+static bool reserves_lines(const dcl_cluster *cluster)
+{
+    int first = -1;
+    if (cluster->plan_only || cluster->config.lines == 0 ||
+        dcli_config_steal(&cluster->config).policy == DCL_STEAL_ALWAYS)
+        return false;
+    for (int n = 0; n < cluster->node_count; n++) {
+        if (cluster->lost[n])
+            continue;
+        first = first < 0 ? n : first;
+        if (dcli_node_is_gpu(cluster, n) || strcmp(dcli_node_kind(cluster, n), dcli_node_kind(cluster, first)) != 0)
+            return false;
+    }
+    return true;
+}
+
+dcl_status dcli_array_bind(dcl_cluster *cluster, const dcl_grid *grid, const dcl_map *map, dcli_layout *layout_out)
+{
+    dcl_status status = dcli_layout_bind(&map->rule, grid, layout_out);
+    if (status == DCL_OK && reserves_lines(cluster))
+        dcli_layout_reserve(layout_out, (int64_t)cluster->config.lines);
+    return status;
+}
+
 dcl_status dcli_array_imagine(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, int number,
                               dcl_array **array_out)
 {
     dcli_layout layout;
-    dcl_status status = dcli_layout_bind(&map->rule, grid, &layout);
+    dcl_status status = dcli_array_bind(cluster, grid, map, &layout);
     return status == DCL_OK ? make_handle(cluster, map, &layout, cluster->storages + number, array_out) : status;
 }
 
@@ -129,7 +158,7 @@ dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *
     if (status == DCL_OK)
         status = check_type(cluster, grid->type);
     if (status == DCL_OK)
-        status = dcli_layout_bind(&map->rule, grid, &layout);
+        status = dcli_array_bind(cluster, grid, map, &layout);
     if (status != DCL_OK)
         return status;
     /* Storages are created in the order of their numbers; one that is not created is not listed. */

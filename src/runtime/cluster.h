@@ -358,6 +358,9 @@ void dcli_array_spoil(dcl_array *array, dcl_status status);
  *  (dcli_cluster_failed_call()). Otherwise, with DCL_SYNC, first wait for all operations. @return status; with DCL_SYNC
  *  also an error of that wait, or the first one that came since the last call ended. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
+/** Lay a grid over the nodes by a map, as a new array of the cluster is. @return DCL_OK, or the failure of
+ *  dcli_layout_bind(). */
+dcl_status dcli_array_bind(dcl_cluster *cluster, const dcl_grid *grid, const dcl_map *map, dcli_layout *layout_out);
 /** Make an array, as dcl_agile() does. Waits while the window of open operations is full. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
 /** Note the name by which a body of the program calls an array; that of a view counts only if the array has none. NULL is

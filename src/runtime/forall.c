@@ -436,6 +436,8 @@ static void choose_overlap(struct call *call)
     const dcli_valid_lines *lines[DCLI_MAX_PARAMS];
     if (layout == NULL || layout->around == 0)
         return;
+    if (call->steal == DCL_STEAL_ALWAYS && layout->rule.overlap == 0)
+        return; /* batches are to be lent: operations that use the lines have one only */
     for (int k = 0; k < call->count; k++)
         lines[k] = call->states[k] != NULL ? &call->states[k]->lines : NULL;
     dcli_overlap_choose(&call->operation, lines);

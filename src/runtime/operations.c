@@ -118,7 +118,7 @@ static void note_states(const dcli_operation *operation, dcli_storage_state *con
     bool around = false;
     for (int k = 0; k < operation->operand_count; k++) {
         lines[k] = states[k] != NULL ? &states[k]->lines : NULL;
-        around |= operation->operand[k].layout != NULL && operation->operand[k].layout->around > 0;
+        around |= operation->operand[k].layout != NULL && operation->operand[k].layout->lead > 0;
     }
     if (around)
         dcli_overlap_record(operation, lines);

@@ -168,7 +168,7 @@ static dcl_status imagine(const dcl_array *array, dcl_map *map, dcli_storage_sta
 {
     *state_out = (dcli_storage_state){.id = 0}; /* storages count from 1 */
     *array_out = (dcl_array){.cluster = array->cluster, .map = map, .state = state_out};
-    return dcli_layout_bind(&map->rule, &array->layout.grid, &array_out->layout);
+    return dcli_array_bind(array->cluster, &array->layout.grid, map, &array_out->layout);
 }
 
 static dcl_status remap_planned(dcl_array *array, dcl_map *map, dcli_planned_fn *look, void *user)

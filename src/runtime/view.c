@@ -234,6 +234,8 @@ dcl_status dcli_array_own_layout(const dcl_array *array, dcli_layout *layout_out
     const dcl_array *base = dcli_array_base(array);
     dcli_layout own;
     dcl_status status = dcli_layout_bind(&base->layout.rule, &base->layout.grid, &own);
+    if (status == DCL_OK)
+        dcli_layout_set_lines(&own, base->layout.around);
     if (status != DCL_OK || !array->reshaped) {
         *layout_out = own;
         return status;

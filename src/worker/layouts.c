@@ -14,7 +14,7 @@ void dcli_layouts_free(dcli_layouts *layouts) { pthread_mutex_destroy(&layouts->
 static bool equal_layouts(const dcli_layout *a, const dcli_layout *b)
 {
     return dcli_grid_equal(&a->grid, &b->grid) && dcli_map_rule_equal(&a->rule, &b->rule) &&
-           a->rule.tile_bytes == b->rule.tile_bytes && a->rule.block_bytes == b->rule.block_bytes;
+           a->rule.tile_bytes == b->rule.tile_bytes && a->rule.block_bytes == b->rule.block_bytes && a->lead == b->lead;
 }
 
 const dcli_layout *dcli_layouts_share(dcli_layouts *layouts, const dcli_layout *layout)

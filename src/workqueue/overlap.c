@@ -9,6 +9,8 @@
 #include "base/check.h"
 #include "base/error.h"
 
+enum { LEAST_STEPS = 5 }; /* a body that is at least so many steps into a time loop uses lines that were reserved */
+
 /* ---- bodies ---------------------------------------------------------------------------------------------------------- */
 
 /* How far the reads of an access are from the line of the index, at most. */
@@ -124,6 +126,20 @@ static bool find_needs(const dcli_operation *operation, struct need needs[])
     return true;
 }
 
+/* How many steps have led to what an operation writes. @param needs  of its operands. */
+static int64_t count_steps(const dcli_operation *operation, const dcli_valid_lines *const lines[],
+                           const struct need needs[])
+{
+    int64_t most = 0, reach = 0;
+    for (int k = 0; k < operation->operand_count; k++) {
+        if (!needs[k].content)
+            continue;
+        most = dcli_max(most, lines[k]->steps);
+        reach = dcli_max(reach, needs[k].reach);
+    }
+    return most + (reach > 0);
+}
+
 /* ---- choosing -------------------------------------------------------------------------------------------------------- */
 
 /* Whether `box` contains every index of `part`; both have strides of 1. */
@@ -141,6 +157,16 @@ static int64_t valid_for(const dcli_valid_lines *lines, const dcl_box *foot)
     return lines->box.rank > 0 && contains(&lines->box, foot) ? lines->inside : dcli_min(lines->inside, lines->outside);
 }
 
+/* Whether an operation that receives no lines could compute any. */
+static bool has_valid_lines(const dcli_operation *operation, const dcli_valid_lines *const lines[],
+                            const struct need needs[])
+{
+    bool all = true;
+    for (int k = 0; k < operation->operand_count; k++)
+        all &= !needs[k].content || valid_for(lines[k], &needs[k].foot) > 0;
+    return all;
+}
+
 void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[])
 {
     struct need needs[DCLI_MAX_PARAMS];
@@ -150,14 +176,18 @@ void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *cons
     const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     if (layout == NULL || layout->around == 0 || !find_needs(operation, needs))
         return;
+    bool receives = false, asked = layout->rule.overlap > 0;
+    if (!asked && count_steps(operation, lines, needs) < LEAST_STEPS)
+        return;
     int64_t most = layout->around, beyond = most;
-    bool receives = false;
     for (int k = 0; k < operation->operand_count; k++) {
         if (2 * needs[k].reach > most)
             return;                                       /* the lines are too few for a second step */
         assert(!needs[k].written || needs[k].reach == 0); /* one array is read and written at the same subscript only */
         receives |= needs[k].content && valid_for(lines[k], &needs[k].foot) < needs[k].reach;
     }
+    if (!receives && !asked && !has_valid_lines(operation, lines, needs))
+        return; /* a body that reads its own lines only would gain nothing */
     /* Inputs are received together: one that still has a few valid lines would end the next steps early. */
     for (int k = 0; k < operation->operand_count; k++) {
         if (!needs[k].content)
@@ -188,21 +218,37 @@ static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dc
     lines->inside = valid;
 }
 
+/* The number of steps to record for what an operation writes. */
+static int64_t steps_of(const dcli_operation *operation, dcli_valid_lines *const lines[])
+{
+    struct need needs[DCLI_MAX_PARAMS];
+    if (operation->kind != DCLI_OP_FORALL)
+        return 0;
+    const dcli_layout *layout = operation->operand[operation->body->owner].layout;
+    if (layout == NULL || layout->around == 0 || !find_needs(operation, needs))
+        return 0;
+    return dcli_min(count_steps(operation, (const dcli_valid_lines *const *)lines, needs), LEAST_STEPS);
+}
+
 void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *const lines[])
 {
+    int64_t steps = steps_of(operation, lines);
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_operand *operand = &operation->operand[k];
-        if (lines[k] == NULL || operand->layout == NULL || operand->layout->around == 0 || !operand->writes)
+        if (lines[k] == NULL || !operand->writes)
             continue;
-        if (operation->overlap == 0)
-            *lines[k] = (dcli_valid_lines){.inside = 0};
+        if (operation->overlap == 0) /* also of a storage whose shape was changed for this operation */
+            *lines[k] = (dcli_valid_lines){.steps = steps};
         else if (operand->fresh)
-            *lines[k] = (dcli_valid_lines){.inside = operand->layout->around, .outside = operand->layout->around};
+            *lines[k] = (dcli_valid_lines){
+                .inside = operand->layout->around, .outside = operand->layout->around, .steps = lines[k]->steps};
     }
     for (int a = 0; operation->overlap > 0 && a < operation->body->access_count; a++) {
         int k = operation->body->access[a].param;
-        if (operation->body->access[a].written && lines[k] != NULL)
-            record_written(lines[k], &operation->box, &operation->operand[k].layout->grid, operation->overlap - 1);
+        if (!operation->body->access[a].written || lines[k] == NULL)
+            continue;
+        record_written(lines[k], &operation->box, &operation->operand[k].layout->grid, operation->overlap - 1);
+        lines[k]->steps = steps;
     }
 }
 

@@ -17,10 +17,15 @@
 typedef struct dcli_valid_lines {
     dcl_box box;             /* the elements that the last operation with an overlap has written; rank 0: all */
     int64_t inside, outside; /* valid lines: of elements in `box`, of others. With rank 0 they are equal */
+    int64_t steps; /* how many steps of a time loop have led to the contents: bodies that could use lines, and of which
+                      each read lines that the one before it wrote, or only the same line */
 } dcli_valid_lines;
 
 /** Choose whether a FORALL that is about to be issued uses the lines around parts, and set `overlap` and the operands' `fresh`.
  *  Call it before dcli_operation_resolve().
+ *  If the map has an overlap, a body that can use the lines does. If DCL has reserved them (dcli_layout_reserve()), only a
+ *  body of a time loop does: several steps have led to its inputs. Bodies that stand alone thus move and lend as without
+ *  these lines.
  *  @param lines  [operand_count] of the operands' storages; NULL for operands that are no arrays. */
 void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[]);
 /** Record an operation that was issued, of any kind. @param lines  as of dcli_overlap_choose(); updated. */

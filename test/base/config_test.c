@@ -94,6 +94,7 @@ ParameterizedTestParameters(config, refusals)
         {"DCL_TILE_BYTES", "63",         {"DCL_TILE_BYTES is 63",       "expected 64..1099511627776", "tile"}},
         {"DCL_TILE_BYTES", "2T",         {"is 2199023255552",           "expected 64..", "tile"}},
         {"DCL_WINDOW",     "0",          {"DCL_WINDOW is 0",            "expected 1..1000000", "operations"}},
+        {"DCL_LINES",      "65537",      {"DCL_LINES is 65537",         "expected 0..65536", "time loops"}},
         {"DCL_WINDOW",     "1K",         {"is \"1K\"",                  "a whole number such as 1024", "operations"}},
         /* a word that is none of the choices */
         {"DCL_TRANSFER",   "teleport",   {"DCL_TRANSFER is \"teleport\"", "auto|place|slots|send", "in messages"}},
@@ -186,7 +187,7 @@ Test(config, print_says_every_setting_once)
     int lines = 0;
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    cr_expect_eq(lines, 31, "%d lines:\n%s", lines, text);
+    cr_expect_eq(lines, 32, "%d lines:\n%s", lines, text);
     cr_expect_not_null(strstr(text, "DCL_TILE_BYTES   = 1048576"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_MAP          = -"), "%s", text);
     cr_expect_not_null(strstr(text, "DCL_TRANSFER     = auto"), "%s", text);

@@ -129,7 +129,7 @@ ParameterizedTest(struct part_row *row, overlap, parts)
     dcl_map_release(map);
 }
 
-/* Two layouts are the same only with the same overlap; and the shape of one with an overlap cannot change in place. */
+/* Two layouts are the same only with the same overlap. In another shape, elements stay where they are, after the lines. */
 Test(overlap, compared)
 {
     dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 16, 6), shape = dcl_grid_1d(DCL_FLOAT, 96);
@@ -141,8 +141,74 @@ Test(overlap, compared)
         dcl_map_release(map);
     }
     cr_expect(dcli_layout_same(&layout[0], &layout[1]) && !dcli_layout_same(&layout[0], &layout[2]));
-    cr_expect_eq(dcli_layout_reshape(&layout[0], &shape, &reshaped), DCL_ERR_UNSUPPORTED);
-    cr_expect(strstr(dcl_error(), "the map has an overlap (;overlap=)") != NULL, "%s", dcl_error());
+    cr_assert_eq(dcli_layout_reshape(&layout[0], &shape, &reshaped), DCL_OK, "%s", dcl_error());
+    for (int64_t e = 0; e < 96; e++) {
+        int node[2];
+        int64_t offset[2];
+        dcli_layout_locate(&layout[0], (int64_t[]){e / 6, e % 6}, &node[0], &offset[0]);
+        dcli_layout_locate(&reshaped, &e, &node[1], &offset[1]);
+        cr_assert(node[0] == node[1] && offset[0] == offset[1], "element %d: %d, %d", (int)e, (int)offset[0],
+                  (int)offset[1]);
+    }
+    for (int node = 0; node < 4; node++)
+        cr_expect_eq(dcli_layout_storage(&layout[0], node), dcli_layout_storage(&reshaped, node));
+    dcli_layout_release(&reshaped);
     for (int n = 0; n < 3; n++)
         dcli_layout_release(&layout[n]);
+}
+
+/* Lines that are reserved without being asked for: as many as a 64th of a part's, up to a number, and at least eight. */
+struct reserve_row {
+    char map[40];
+    int64_t extent[3];
+    int64_t most, lines;
+};
+
+ParameterizedTestParameters(overlap, reserved)
+{
+    static struct reserve_row rows[] = {
+        {"block,*", {4096, 4096, 0}, 32, 16},
+        {"block,*", {4096, 4096, 0}, 12, 12},
+        {"block,*", {4096, 4096, 0}, 7, 0},
+        {"block,*", {4096, 4096, 0}, 0, 0},
+        {"block,*", {8192, 128, 0}, 100, 32}, /* 2048 rows of 128: as many elements as are needed */
+        {"block,*", {8192, 127, 0}, 100, 0},
+        {"block,*", {2047, 8192, 0}, 32, 0}, /* 511 rows */
+        {"block,*,*", {2048, 64, 64}, 32, 8},
+        {"splits(1000,2000,3000),*", {4000, 1000, 0}, 32, 15},
+        {"weighted(1:1:1:2),*", {4000, 1000, 0}, 32, 15},
+        {"block,*;overlap=3", {4096, 4096, 0}, 32, 3},
+        {"block,*;halo=1", {4096, 4096, 0}, 32, 0},
+        {"block,*;every=2x2", {8192, 8192, 0}, 32, 0},
+        {"block,*;nodes=2", {4096, 4096, 0}, 32, 0},
+        {"block", {4096, 4096, 0}, 32, 0}, /* 2 x 2 nodes */
+        {"cyclic(16),*", {4096, 4096, 0}, 32, 0},
+        {"rows:cyclic(1024x4096)", {4096, 4096, 0}, 32, 0},
+        {"replicated", {4096, 4096, 0}, 32, 0},
+        {"block", {1 << 24, 0, 0}, 32, 0},
+        {"block,*", {0, 4096, 0}, 32, 0},
+        {"block,*", {(int64_t)1 << 40, 1 << 20, 0}, 32, 0}, /* too large to be stored */
+    };
+    return cr_make_param_array(struct reserve_row, rows, sizeof rows / sizeof rows[0]);
+}
+
+ParameterizedTest(struct reserve_row *row, overlap, reserved)
+{
+    int rank = row->extent[1] == 0 && row->extent[0] > 0 ? 1 : row->extent[2] == 0 ? 2 : 3;
+    dcl_map *map = dcl_map_parse(test_cluster(4), row->map);
+    dcl_grid grid = dcl_grid_nd(DCL_FLOAT, rank, row->extent, NULL);
+    dcli_layout plain, layout;
+    cr_assert_not_null(map, "%s", dcl_error());
+    cr_assert_eq(dcli_layout_bind(&map->rule, &grid, &plain), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_layout_bind(&map->rule, &grid, &layout), DCL_OK);
+    dcli_layout_reserve(&layout, row->most);
+    cr_expect_eq(layout.around, row->lines, "%s: %d", row->map, (int)layout.around);
+    cr_expect_eq(dcli_layout_same(&plain, &layout), layout.lead == plain.lead);
+    for (int node = 0; node < 4; node++)
+        cr_expect_eq(dcli_layout_storage(&layout, node) - dcli_layout_storage(&plain, node),
+                     2 * (layout.lead - plain.lead) * (dcli_layout_storage(&plain, node) > 0), "%s", row->map);
+    cr_expect(dcli_map_rule_equal(&plain.rule, &layout.rule), "the map stays as it is");
+    dcli_layout_release(&plain);
+    dcli_layout_release(&layout);
+    dcl_map_release(map);
 }

@@ -276,3 +276,84 @@ Test(steps_on_device, three_dimensions)
     dcl_release(U);
     TEST_OK(dcl_close(cluster));
 }
+
+/* ---- lines that DCL reserves ----------------------------------------------------------------------------------------- */
+
+enum { TALL = 1024, BROAD = 512, RESERVED = 8, AUTOMATIC = 24 }; /* two parts of 512 lines: eight lines are reserved */
+
+typedef uint32_t tall_values[TALL][BROAD];
+
+static void tall_step(tall_values V, tall_values U)
+{
+    for (int i = 1; i < TALL - 1; i++)
+        for (int j = 1; j < BROAD - 1; j++)
+            V[i][j] = 3 * U[i - 1][j] + U[i + 1][j] * U[i][j - 1] + U[i][j + 1] + (uint32_t)(i * j);
+}
+
+/* Explain and run a step. @return the lines over the border that it has moved in each direction. */
+static int64_t run_tall_step(dcl_cluster *cluster, dcl_array *V, dcl_array *U)
+{
+    const dcl_box inner = {.rank = 2, .start = {1, 1}, .count = {TALL - 2, BROAD - 2}, .stride = {1, 1}};
+    dcl_arg args[] = {DCL_OUT(V), DCL_IN(U)};
+    dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, &inner, stencil, 2, args), DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_run(DCL_CALL_BODY_N(cluster, &inner, stencil, 2, args)));
+    TEST_OK(dcl_wait(cluster));
+    dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
+    cr_assert_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
+    TEST_OK(dcl_swap(U, V));
+    const int64_t line = 2 * BROAD * (int64_t)sizeof(uint32_t);
+    return (planned.bytes_moved + line - 1) / line; /* without lines, the corners do not move */
+}
+
+/* A time loop under a map without an overlap, on two nodes. The shape of an array is changed between the steps and an element
+ * written, which begins the loop anew. @param lines  the setting. @param moved  expected: lines that each step moves. */
+static void run_tall(size_t lines, const char *transfer, const char *moved)
+{
+    static tall_values u, v, found;
+    dcl_config config = test_config(2);
+    config.lines = lines;
+    config.transfer = transfer;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_grid grid = dcl_grid_2d(DCL_UINT32, TALL, BROAD);
+    dcl_array *U = test_array(cluster, "block,*", grid), *V = test_array(cluster, "block,*", grid);
+    memset(v, 0, sizeof v);
+    for (int i = 0; i < TALL; i++)
+        for (int j = 0; j < BROAD; j++)
+            u[i][j] = (uint32_t)(i * 37 + j);
+    TEST_OK(dcl_write(U, NULL, u, NULL));
+    char text[4 * AUTOMATIC + 8] = "";
+    for (int n = 0; n < AUTOMATIC; n++) {
+        if (n == AUTOMATIC - 2) { /* a row before the border, which the other node has as a line */
+            dcl_array *flat = dcl_flatten(U);
+            cr_assert_not_null(flat, "%s", dcl_error());
+            const dcl_box row = {.rank = 1, .start = {511 * BROAD}, .count = {BROAD}, .stride = {1}};
+            TEST_OK(dcl_forall_over(cluster, &row, "flat(i) = 7 * i;", DCL_INOUT(flat)));
+            for (uint32_t j = 0; j < BROAD; j++)
+                u[511][j] = 7 * (511 * BROAD + j);
+            dcl_release(flat);
+        }
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, " %d", (int)run_tall_step(cluster, V, U));
+        tall_step(n % 2 == 0 ? v : u, n % 2 == 0 ? u : v);
+    }
+    cr_expect_str_eq(text, moved, "%s", text);
+    TEST_OK(dcl_read(U, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, u, sizeof u), 0, "%s", transfer);
+    dcl_release(U);
+    dcl_release(V);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(steps_on_device, lines_that_are_reserved)
+{
+    run_tall(32, "send", " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
+}
+Test(steps_on_device, lines_that_are_reserved_in_place)
+{
+    run_tall(8, "place", " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
+}
+Test(steps_on_device, no_lines_are_reserved)
+{
+    run_tall(0, "auto", " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+}

@@ -108,6 +108,45 @@ ParameterizedTest(struct steps_row *row, overlap, steps)
     test_ops_free();
 }
 
+/* Lines that DCL has reserved are used from the fifth step of a time loop on, by the bodies of a row in turn. */
+struct reserved_row {
+    char bodies[2][48];
+    int edge[2];
+    char chosen[64];
+};
+
+ParameterizedTestParameters(overlap, reserved)
+{
+    static struct reserved_row rows[] = {
+        {{"V(i,j) = U(i-1,j) + U(i+1,j);", ""}, {1, 1}, " - - - - 2* 2* 1 0 2* 1 0 2*"},
+        /* a body that reads its own lines only: it computes lines where they are valid, and is no step */
+        {{"V(i,j) = U(i-1,j);", "V(i,j) = 2 * U(i,j);"}, {1, 1}, " - - - - - - - - 2* 2 1 1"},
+        {{"V(i,j) = 2 * U(i,j);", ""}, {0, 0}, " - - - - - - - - - - - -"},
+        /* a body that cannot use the lines, because it reads outside the array, begins the loop anew */
+        {{"V(i,j) = U(i-1,j);", "V(i,j) = U(i-1,j);"}, {1, 0}, " - - - - - - - - - - - -"},
+    };
+    return cr_make_param_array(struct reserved_row, rows, sizeof rows / sizeof rows[0]);
+}
+
+ParameterizedTest(struct reserved_row *row, overlap, reserved)
+{
+    struct loop loop = open_loop("block,*");
+    dcli_layout layout = *loop.layout;
+    dcli_layout_set_lines(&layout, 3);
+    loop.layout = &layout;
+    dcli_text text = {0};
+    for (int n = 0; n < 12; n++) {
+        int k = n % 2 == 1 && row->bodies[1][0] != '\0';
+        issue(&loop, step_of(&loop, row->bodies[k], 2, row->edge[k]), &text);
+        int64_t other = loop.storage[0];
+        loop.storage[0] = loop.storage[1];
+        loop.storage[1] = other;
+    }
+    cr_expect_str_eq(text.bytes, row->chosen, "%s %s: %s", row->bodies[0], row->bodies[1], text.bytes);
+    dcli_text_free(&text);
+    test_ops_free();
+}
+
 /* Other operations that write an array end its valid lines; those that read it do not. */
 Test(overlap, other_operations)
 {
