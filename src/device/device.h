@@ -69,7 +69,7 @@ dcl_status dcli_memory_scratch(dcli_device *device, size_t bytes, dcli_memory **
 size_t dcli_device_taken_bytes(const dcli_device *device);
 /** Bytes of freed mappings and buffers that are retained for reuse, or until no command uses them. */
 size_t dcli_device_spare_bytes(const dcli_device *device);
-/** Free retained buffers beyond the limit of an idle device. Does nothing while commands run. */
+/** Release the events of complete commands, and free retained buffers beyond the limit of an idle device, unless commands run. */
 void dcli_device_rest(dcli_device *device);
 /** Free what dcli_device_spare_bytes() counts. Waits for the commands that use them. */
 void dcli_device_drop_spare(dcli_device *device);

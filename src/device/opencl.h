@@ -12,6 +12,7 @@
 
 enum {
     DCLI_MOST_DEVICES = 256,
+    DCLI_KEPT_EVENTS = 16,       /* most events of complete commands that are kept until the device rests */
     DCLI_MOST_MARKS = 256,       /* most events stored for a queue's incomplete commands */
     DCLI_POOL_REGIONS = 64,      /* most freed host mappings retained for reuse */
     DCLI_HUGE_BYTES = 2 << 20,   /* bytes of a huge page */
@@ -180,6 +181,8 @@ struct dcli_device {
     const char *failed_call; /* static storage */
     bool lost;               /* not even waiting succeeded: kernels may still run, so its memory is never freed */
     atomic_int notices;      /* notifications requested and not yet made */
+    cl_event ended[DCLI_KEPT_EVENTS]; /* events of complete commands, to be released */
+    int ended_count;
 
     uint64_t serial;      /* serial number of the last memory */
     dcli_pieces *leaving; /* released pieces that commands may still use */
@@ -354,6 +357,8 @@ uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const ch
 bool dcli_ticket_wants_event(const dcli_device *device, dcli_direction direction, size_t items);
 /** Wait for all commands and requested callbacks, and drop all events. @return false if a callback does not come. */
 bool dcli_ticket_end(dcli_device *device);
+/** Release the events of complete commands. */
+void dcli_ended_release(dcli_device *device);
 
 /** Record that a command uses a memory. */
 static inline void dcli_memory_touch(dcli_memory *memory, dcli_direction direction, uint64_t ticket, bool written)

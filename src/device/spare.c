@@ -80,6 +80,7 @@ static bool may_lack(const dcli_device *device, size_t bytes)
 
 void dcli_device_rest(dcli_device *device)
 {
+    dcli_ended_release(device);
     if (is_idle(device))
         trim(device, device->most_pool_bytes);
 }

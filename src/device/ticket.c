@@ -135,6 +135,21 @@ static void keep_times(dcli_device *device, const dcli_mark *mark)
     *times_at(device, device->times_count++) = times;
 }
 
+void dcli_ended_release(dcli_device *device)
+{
+    while (device->ended_count > 0)
+        clReleaseEvent(device->ended[--device->ended_count]);
+}
+
+/* Release the event of a complete command, preferably when the device rests: a driver needs 1 us for it, 5 after a long kernel, and the
+ * program may be waiting for the command. */
+static void end_event(dcli_device *device, cl_event event)
+{
+    if (device->ended_count == DCLI_KEPT_EVENTS)
+        dcli_ended_release(device);
+    device->ended[device->ended_count++] = event;
+}
+
 /* Drop the oldest `count` marks, whose commands are complete; the last one ended with `state`. */
 static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int state)
 {
@@ -150,7 +165,7 @@ static void retire(dcli_device *device, dcli_queue *queue, int count, cl_int sta
         if (device->keeps_times && own >= 0 && queue == &device->queue[DCLI_COMPUTE])
             keep_times(device, mark);
         queue->retired = mark->ticket;
-        clReleaseEvent(mark->event);
+        end_event(device, mark->event);
         queue->first_mark = (queue->first_mark + 1) % DCLI_MOST_MARKS;
         queue->mark_count--;
     }
@@ -562,5 +577,6 @@ bool dcli_ticket_end(dcli_device *device)
     for (int n = 0; n < DCLI_QUEUES; n++)
         while (device->queue[n].mark_count > 0)
             retire(device, &device->queue[n], 1, CL_COMPLETE);
+    dcli_ended_release(device);
     return atomic_load(&device->notices) == 0;
 }

@@ -97,7 +97,9 @@ static int sign_length(const char *at)
 {
     static const char *const signs[] = {"<<=", ">>=", "...", "++", "--", "->", "==", "!=", "<=", ">=", "&&",
                                         "||",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "<<", ">>"};
-    for (size_t s = 0; s < sizeof signs / sizeof signs[0]; s++)
+    bool may_be_longer =
+        at[1] != '\0' && strchr("<>=.+-&|", at[1]) != NULL; /* what follows in signs of several bytes */
+    for (size_t s = 0; may_be_longer && s < sizeof signs / sizeof signs[0]; s++)
         if (strncmp(at, signs[s], strlen(signs[s])) == 0)
             return (int)strlen(signs[s]);
     return strchr("+-*/%=<>!&|^~?:;,.()[]{}", *at) != NULL ? 1 : 0;
@@ -108,7 +110,7 @@ static dcl_status refuse_spelling(struct scanner *s)
     static const char *const others[] = {"<:", ":>", "<%", "%>", "%:", "\?\?"};
     if (*s->at == '#')
         return fail_at(s, s->at, "# begins a preprocessor line; a body has none: put definitions into a DCL_PRELUDE");
-    for (size_t o = 0; o < sizeof others / sizeof others[0]; o++)
+    for (size_t o = 0; strchr("<:%?", *s->at) != NULL && o < sizeof others / sizeof others[0]; o++)
         if (strncmp(s->at, others[o], 2) == 0)
             return fail_at(s, s->at, "%s is a digraph or trigraph; write the sign it stands for", others[o]);
     return DCL_OK;

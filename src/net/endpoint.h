@@ -20,15 +20,20 @@ enum {
                                      with 0 */
 };
 
-/** State of one peer that all peers of a session share. It has a cache line of its own because all senders write to
- *  it. */
+/** A message between threads (net/inproc.c). */
+typedef struct dcli_letter dcli_letter;
+
+/** The mailbox of a peer among threads. It has a cache line of its own because all senders write to it. */
 typedef struct dcli_mailbox {
-    /* Number of messages announced to this peer. Each sender adds 1 (release) before it sends, and takes it back if
-     * sending fails; the receiver reads it (acquire) before it takes a message. This gives each message a memory order
-     * that the thread sanitizer sees, too, and a receiver knows without a system call that there is no message. */
-    _Atomic uint64_t announced;
-    atomic_bool open; /* the peer's endpoint is open */
-    char rest_of_line[64 - sizeof(_Atomic uint64_t) - sizeof(atomic_bool)];
+    _Atomic(dcli_letter *) newest; /* the letters for this peer: the newest; each leads to the one before it */
+    _Atomic(dcli_letter *) unused; /* letters that the peer has read, to be used again by senders */
+    atomic_int unused_count;       /* about how many they are */
+    int descriptor;                /* eventfd that wakes the peer; -1: none was made yet */
+    atomic_bool open;              /* the peer's endpoint is open */
+    atomic_bool claimed;           /* an endpoint uses the mailbox */
+    atomic_bool asleep;            /* the peer sleeps, or is about to: whoever sends and resets this wakes it */
+    char rest_of_line[64 - 2 * sizeof(_Atomic(dcli_letter *)) - sizeof(atomic_int) - sizeof(int) -
+                      3 * sizeof(atomic_bool)];
 } dcli_mailbox;
 
 typedef struct dcli_session {
@@ -49,7 +54,8 @@ struct dcli_frames_pool;
 
 /** Resources that a received message references. */
 typedef struct dcli_frames {
-    zmq_msg_t header, payload; /* used by the ZeroMQ transports */
+    zmq_msg_t header, payload; /* used by the ZeroMQ transport */
+    dcli_payload given;        /* used between threads: the payload */
     dcli_arena arena;
     /** Releases header and payload. */
     void (*end)(struct dcli_frames *frames);
@@ -186,8 +192,11 @@ dcl_status dcli_net_check_descriptors(void);
 void *dcli_net_socket(dcli_net *net, int type);
 /** Enter a session; the first endpoint makes it. @return NULL (recorded). */
 dcli_session *dcli_session_enter(dcli_net *net, uint64_t number, int peer_count);
-/** Leave a session; the last endpoint frees it. */
+/** Leave a session; the last endpoint frees it, and what is left in its mailboxes. */
 void dcli_session_leave(dcli_net *net, dcli_session *session);
+
+/** Free all letters of a mailbox, and release their payloads. */
+void dcli_mailbox_empty(dcli_mailbox *mailbox);
 
 dcli_frames_pool *dcli_frames_pool_new(void);
 /** Drop the endpoint's reference to the pool. */

@@ -1,100 +1,139 @@
 /* net/inproc.c - the transport between threads of one process.
- * Every peer receives on one ROUTER socket and sends through one DEALER socket per receiver, which connects at the
- * first send. So pairs that never communicate cost nothing. Source: ZeroMQ manual, zmq_socket(3), zmq_inproc(7),
- * zmq_getsockopt(3). */
+ *
+ * Every peer has a mailbox: a list of letters that senders add to, and that its owner takes as a whole and then reads in the order in
+ * which they were added. Both are single atomic operations, so no thread waits for another one, whatever their priorities. Letters are used
+ * again: the receiver adds those that it has read to a second list of its mailbox, which senders take as a whole. An eventfd wakes a
+ * receiver that sleeps. See docs/decisions/0161-mailboxes-between-threads.md. */
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "net/endpoint.h"
 
-struct inproc {
-    dcli_session *session;
-    void *router;
-    void **dealer; /* [peer_count]; NULL: nothing was sent to that peer yet */
-    bool *broken;  /* [peer_count]: only a part of a message was sent */
-    int router_fd;
-    uint64_t taken; /* number of announced messages that were received */
+enum {
+    USUAL_BYTES = 1024, /* least room of a letter: enough for most messages */
+    MOST_BYTES = 4096,  /* letters with more room are not used again */
+    MOST_UNUSED = 64    /* about as many letters are kept for a mailbox, and for an endpoint */
 };
 
-static void name_of(const dcli_session *session, int peer, char name_out[64])
+/** A message in a mailbox. */
+struct dcli_letter {
+    struct dcli_letter *next;
+    int from;
+    bool has_payload;
+    dcli_payload payload;
+    size_t length, room;
+    unsigned char bytes[]; /* [room] */
+};
+
+struct inproc {
+    dcli_session *session;
+    dcli_mailbox *own;    /* NULL: another endpoint of this peer is open, or none could be made */
+    dcli_letter *arrived; /* letters that were taken out of the mailbox, the oldest first */
+    dcli_letter *current; /* the letter that was read last: its bytes are valid until the next one is taken */
+    dcli_letter *unused;  /* to be sent; taken from mailboxes of others */
+};
+
+/* ---- letters ------------------------------------------------------------------------------------------------------ */
+
+static void add(_Atomic(dcli_letter *) *list, dcli_letter *letter)
 {
-    snprintf(name_out, 64, "inproc://dcl-%" PRIu64 "-%d", session->number, peer);
+    letter->next = atomic_load_explicit(list, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(list, &letter->next, letter))
+        ;
+}
+
+/* Take all letters of a list, the newest first. */
+static dcli_letter *take_all(_Atomic(dcli_letter *) *list)
+{
+    return atomic_load_explicit(list, memory_order_relaxed) != NULL ? atomic_exchange(list, NULL) : NULL;
+}
+
+static void free_letters(dcli_letter *letter)
+{
+    while (letter != NULL) {
+        dcli_letter *next = letter->next;
+        if (letter->has_payload)
+            dcli_release_payload(&letter->payload);
+        dcli_free(letter);
+        letter = next;
+    }
+}
+
+void dcli_mailbox_empty(dcli_mailbox *mailbox)
+{
+    free_letters(take_all(&mailbox->newest));
+    free_letters(take_all(&mailbox->unused));
+}
+
+/* Let senders use a letter again. */
+static void give_back(dcli_mailbox *own, dcli_letter *letter)
+{
+    if (letter->room > MOST_BYTES ||
+        atomic_fetch_add_explicit(&own->unused_count, 1, memory_order_relaxed) >= MOST_UNUSED) {
+        dcli_free(letter);
+        return;
+    }
+    letter->has_payload = false;
+    add(&own->unused, letter);
+}
+
+/* Get an unused letter, or make one. @return NULL: DCL_ERR_NOMEM. */
+static dcli_letter *get_letter(struct inproc *inproc, dcli_mailbox *of, size_t length)
+{
+    if (inproc->unused == NULL && (inproc->unused = take_all(&of->unused)) != NULL)
+        atomic_store_explicit(&of->unused_count, 0, memory_order_relaxed);
+    dcli_letter *letter = inproc->unused;
+    if (letter != NULL && letter->room >= length) {
+        inproc->unused = letter->next;
+        return letter;
+    }
+    size_t room = length > USUAL_BYTES ? length : USUAL_BYTES;
+    letter = dcli_malloc(sizeof *letter + room);
+    if (letter != NULL)
+        letter->room = room;
+    return letter;
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------------------ */
 
-static dcl_status connect_dealer(dcli_endpoint *endpoint, int to)
+static dcl_status send_packed(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
+                              const dcli_payload *payload)
 {
     struct inproc *inproc = endpoint->link;
-    if (inproc->dealer[to] != NULL)
-        return DCL_OK;
-    void *dealer = dcli_net_socket(endpoint->net, ZMQ_DEALER);
-    if (dealer == NULL)
-        return dcli_error_status();
-    unsigned char id[DCLI_ROUTING_BYTES];
-    dcli_routing_id(endpoint->self, id);
-    char name[64];
-    name_of(inproc->session, to, name);
-    if (zmq_setsockopt(dealer, ZMQ_ROUTING_ID, id, sizeof id) != 0 || zmq_connect(dealer, name) != 0) {
-        dcl_status status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_connect", "open all peers before the first send");
-        zmq_close(dealer);
-        return status;
-    }
-    inproc->dealer[to] = dealer;
-    return DCL_OK;
-}
-
-/* Send both frames. They are taken over only if sent. */
-static dcl_status send_frames(dcli_endpoint *endpoint, int to, zmq_msg_t *header, zmq_msg_t *payload)
-{
-    struct inproc *inproc = endpoint->link;
-    _Atomic uint64_t *announced = &inproc->session->mailbox[to].announced;
-    atomic_fetch_add_explicit(announced, 1, memory_order_release);
-    bool whole = true;
-    if (dcli_send_frame(header, inproc->dealer[to], payload != NULL ? ZMQ_SNDMORE : 0) >= 0) {
-        whole = payload == NULL || dcli_send_frame(payload, inproc->dealer[to], 0) >= 0;
-        if (whole)
-            return DCL_OK;
-    }
-    dcl_status status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_msg_send", "the peer is gone: treat it as lost");
-    inproc->broken[to] = !whole; /* then nothing more is sent: the next message would be taken for the missing frame */
-    atomic_fetch_sub_explicit(announced, 1, memory_order_relaxed);
-    return status;
-}
-
-static dcl_status send_packed(dcli_endpoint *endpoint, int to, const void *bytes, size_t length, zmq_msg_t *payload)
-{
-    struct inproc *inproc = endpoint->link;
-    if (inproc->broken[to] || !atomic_load(&inproc->session->mailbox[to].open))
+    dcli_mailbox *mailbox = &inproc->session->mailbox[to];
+    if (!atomic_load_explicit(&mailbox->open, memory_order_acquire))
         return DCLI_FAIL(DCL_ERR_NETWORK,
                          "peer %d has no open endpoint; expected all peers of a session to be opened "
                          "before the first send and closed after the last; treat it as lost",
                          to);
-    dcl_status status = connect_dealer(endpoint, to);
-    zmq_msg_t header;
-    if (status == DCL_OK)
-        status = dcli_frame_of(bytes, length, &header);
-    if (status != DCL_OK)
-        return status;
-    status = send_frames(endpoint, to, &header, payload);
-    zmq_msg_close(&header); /* empty when it was sent */
-    return status;
+    dcli_letter *letter = get_letter(inproc, mailbox, length);
+    if (letter == NULL)
+        return DCL_ERR_NOMEM;
+    letter->from = endpoint->self;
+    letter->has_payload = payload != NULL;
+    if (payload != NULL)
+        letter->payload = *payload;
+    letter->length = length;
+    memcpy(letter->bytes, bytes, length);
+    add(&mailbox->newest, letter);
+    /* The receiver sets `asleep` first and looks for letters then, sequentially consistent: one of the two sees the other. */
+    if (atomic_load(&mailbox->asleep) && atomic_exchange(&mailbox->asleep, false))
+        (void)eventfd_write(mailbox->descriptor, 1);
+    return DCL_OK;
 }
 
 static dcl_status send_message(dcli_endpoint *endpoint, int to, const void *bytes, size_t length,
                                const dcli_payload *payload, int descriptor)
 {
     (void)descriptor; /* threads share all descriptors */
-    if (payload == NULL)
-        return send_packed(endpoint, to, bytes, length, NULL);
-    zmq_msg_t frame;
-    dcl_status status = dcli_wrap_payload(payload, &frame);
-    if (status != DCL_OK)
-        return status;
-    status = send_packed(endpoint, to, bytes, length, &frame);
-    zmq_msg_close(&frame); /* empty if it was sent; otherwise this releases the payload */
+    dcl_status status = send_packed(endpoint, to, bytes, length, payload);
+    if (status != DCL_OK && payload != NULL)
+        dcli_release_payload(payload);
     return status;
 }
 
@@ -103,38 +142,69 @@ static dcl_status send_message(dcli_endpoint *endpoint, int to, const void *byte
 static bool seems_ready(const dcli_endpoint *endpoint)
 {
     const struct inproc *inproc = endpoint->link;
-    return atomic_load_explicit(&inproc->session->mailbox[endpoint->self].announced, memory_order_acquire) !=
-           inproc->taken;
+    return inproc->arrived != NULL || atomic_load_explicit(&inproc->own->newest, memory_order_relaxed) != NULL;
 }
 
-/* Take a message. Its sender is known by the id of the sender's socket, not by the message. */
+/* Take the letters out of the mailbox, and put the oldest first. */
+static dcli_letter *collect(dcli_mailbox *own)
+{
+    dcli_letter *oldest = NULL;
+    for (dcli_letter *letter = take_all(&own->newest), *next; letter != NULL; letter = next) {
+        next = letter->next;
+        letter->next = oldest;
+        oldest = letter;
+    }
+    return oldest;
+}
+
+static void release_given(dcli_frames *frames) { dcli_release_payload(&frames->given); }
+
 static dcl_status take(dcli_endpoint *endpoint, dcli_incoming *incoming)
 {
     struct inproc *inproc = endpoint->link;
-    for (;;) {
-        bool more;
-        dcl_status status = dcli_take_sender(inproc->router, endpoint->peer_count, &incoming->from, &more, NULL);
-        if (status != DCL_OK)
-            return status;
-        if (incoming->from >= 0 && more) {
-            inproc->taken++;
-            dcli_take_rest(inproc->router, incoming);
-            return DCL_OK;
-        }
-        dcli_drop_rest(inproc->router, more);
-    }
+    if (inproc->arrived == NULL)
+        inproc->arrived = collect(inproc->own);
+    dcli_letter *letter = inproc->arrived;
+    if (letter == NULL)
+        return DCL_ERR_TIMEOUT;
+    if (inproc->current != NULL)
+        give_back(inproc->own, inproc->current);
+    inproc->current = letter;
+    inproc->arrived = letter->next;
+    incoming->from = letter->from;
+    incoming->bytes = letter->bytes;
+    incoming->length = letter->length;
+    if (!letter->has_payload)
+        return DCL_OK;
+    letter->has_payload = false; /* the frames own it now */
+    incoming->frames->given = letter->payload;
+    incoming->frames->end = release_given;
+    incoming->payload = letter->payload.bytes;
+    incoming->payload_bytes = letter->payload.length;
+    incoming->extra_frames = 1;
+    return DCL_OK;
 }
 
 static bool arm(dcli_endpoint *endpoint)
 {
     struct inproc *inproc = endpoint->link;
-    return !dcli_socket_has_input(inproc->router);
+    atomic_store(&inproc->own->asleep, true);
+    return inproc->arrived == NULL && atomic_load(&inproc->own->newest) == NULL;
+}
+
+static void disarm(dcli_endpoint *endpoint)
+{
+    struct inproc *inproc = endpoint->link;
+    eventfd_t ignored;
+    atomic_store(&inproc->own->asleep, false);
+    if (endpoint->polled[1].revents != 0)
+        (void)eventfd_read(inproc->own->descriptor, &ignored);
 }
 
 static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
 {
     const struct inproc *inproc = endpoint->link;
-    descriptors_out[0] = inproc->router_fd;
+    descriptors_out[0] = inproc->own->descriptor;
     return 1;
 }
 
@@ -143,21 +213,16 @@ static int descriptors(const dcli_endpoint *endpoint, int descriptors_out[])
 static void close_inproc(dcli_endpoint *endpoint)
 {
     struct inproc *inproc = endpoint->link;
-    if (inproc->session != NULL)
-        atomic_store(&inproc->session->mailbox[endpoint->self].open, false);
-    for (int peer = 0; inproc->dealer != NULL && peer < endpoint->peer_count; peer++)
-        if (inproc->dealer[peer] != NULL)
-            zmq_close(inproc->dealer[peer]);
-    if (inproc->router != NULL) {
-        char name[64];
-        name_of(inproc->session, endpoint->self, name);
-        zmq_unbind(inproc->router, name); /* closing the socket alone frees the name only after some time */
-        zmq_close(inproc->router);
+    if (inproc->own != NULL) {
+        atomic_store(&inproc->own->open, false);
+        dcli_mailbox_empty(inproc->own); /* a sender may still add letters, which dcli_session_leave() frees */
+        atomic_store(&inproc->own->claimed, false);
     }
+    free_letters(inproc->arrived);
+    dcli_free(inproc->current);
+    free_letters(inproc->unused);
     if (inproc->session != NULL)
         dcli_session_leave(endpoint->net, inproc->session);
-    dcli_free(inproc->broken);
-    dcli_free(inproc->dealer);
     dcli_free(inproc);
 }
 
@@ -165,44 +230,31 @@ static const dcli_transport transport = {.send = send_message,
                                          .take = take,
                                          .seems_ready = seems_ready,
                                          .arm = arm,
+                                         .disarm = disarm,
                                          .descriptors = descriptors,
                                          .close = close_inproc,
                                          .most_descriptors = 1};
 
-static dcl_status bind_router(dcli_endpoint *endpoint, struct inproc *inproc)
+/* Take possession of this peer's mailbox. Its descriptor exists until the session ends, because senders may still use it when the
+ * endpoint is closed. */
+static dcl_status claim(dcli_endpoint *endpoint, struct inproc *inproc)
 {
-    inproc->router = dcli_net_socket(endpoint->net, ZMQ_ROUTER);
-    if (inproc->router == NULL)
-        return dcli_error_status();
-    size_t length = sizeof inproc->router_fd;
-    char name[64];
-    name_of(inproc->session, endpoint->self, name);
-    dcl_status status = DCL_OK;
-    if (zmq_getsockopt(inproc->router, ZMQ_FD, &inproc->router_fd, &length) != 0)
-        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_getsockopt(ZMQ_FD)", "free descriptors");
-    else if (zmq_bind(inproc->router, name) != 0)
-        status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_bind", "open each peer of a session once");
-    if (status != DCL_OK) {
-        zmq_close(inproc->router);
-        inproc->router = NULL;
-    }
-    return status;
-}
-
-static dcl_status open_inproc(dcli_endpoint *endpoint, uint64_t session)
-{
-    struct inproc *inproc = endpoint->link;
-    inproc->dealer = dcli_calloc((size_t)endpoint->peer_count, sizeof inproc->dealer[0]);
-    inproc->broken = dcli_calloc((size_t)endpoint->peer_count, sizeof inproc->broken[0]);
-    if (inproc->dealer == NULL || inproc->broken == NULL)
-        return DCL_ERR_NOMEM;
-    inproc->session = dcli_session_enter(endpoint->net, session, endpoint->peer_count);
-    if (inproc->session == NULL)
-        return dcli_error_status();
-    dcl_status status = bind_router(endpoint, inproc);
-    if (status == DCL_OK)
-        atomic_store(&inproc->session->mailbox[endpoint->self].open, true);
-    return status;
+    dcli_mailbox *mailbox = &inproc->session->mailbox[endpoint->self];
+    if (atomic_exchange(&mailbox->claimed, true))
+        return DCLI_FAIL(DCL_ERR_NETWORK,
+                         "peer %d of session %" PRIu64
+                         " is open already; expected each peer of a session to be opened once",
+                         endpoint->self, inproc->session->number);
+    inproc->own = mailbox;
+    if (mailbox->descriptor >= 0)
+        return DCL_OK;
+    dcl_status status = dcli_net_check_descriptors();
+    if (status != DCL_OK)
+        return status;
+    mailbox->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return mailbox->descriptor >= 0
+               ? DCL_OK
+               : dcli_net_fail(DCL_ERR_NETWORK, "eventfd", "raise the limit of open descriptors with `ulimit -n`");
 }
 
 dcl_status dcli_endpoint_open(dcli_net *net, uint64_t session, int self, int peer_count, dcli_endpoint **endpoint_out)
@@ -210,11 +262,14 @@ dcl_status dcli_endpoint_open(dcli_net *net, uint64_t session, int self, int pee
     dcli_endpoint *endpoint = dcli_endpoint_new(net, &transport, self, peer_count, sizeof(struct inproc));
     if (endpoint == NULL)
         return dcli_error_status();
-    dcl_status status = open_inproc(endpoint, session);
+    struct inproc *inproc = endpoint->link;
+    inproc->session = dcli_session_enter(net, session, peer_count);
+    dcl_status status = inproc->session != NULL ? claim(endpoint, inproc) : dcli_error_status();
     if (status != DCL_OK) {
         dcli_endpoint_close(endpoint);
         return status;
     }
+    atomic_store_explicit(&inproc->own->open, true, memory_order_release);
     *endpoint_out = endpoint;
     return DCL_OK;
 }

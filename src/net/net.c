@@ -118,6 +118,8 @@ static dcli_session *find_or_make(dcli_net *net, uint64_t number, int peer_count
     dcli_session *session = dcli_calloc(1, sizeof *session + (size_t)peer_count * sizeof session->mailbox[0]);
     if (session == NULL)
         return NULL;
+    for (int p = 0; p < peer_count; p++)
+        session->mailbox[p].descriptor = -1;
     session->number = number;
     session->peer_count = peer_count;
     session->next = net->sessions;
@@ -153,6 +155,12 @@ void dcli_session_leave(dcli_net *net, dcli_session *session)
         *link = session->next;
     }
     pthread_mutex_unlock(&net->lock);
-    if (last)
-        dcli_free(session);
+    if (!last)
+        return;
+    for (int p = 0; p < session->peer_count; p++) {
+        dcli_mailbox_empty(&session->mailbox[p]);
+        if (session->mailbox[p].descriptor >= 0)
+            close(session->mailbox[p].descriptor);
+    }
+    dcli_free(session);
 }

@@ -25,7 +25,7 @@ void dcli_net_close(dcli_net *net);
  *  handed over to another thread before first use. */
 typedef struct dcli_endpoint dcli_endpoint;
 
-/** Open an endpoint among threads of this process (`inproc://`). All endpoints of a session must be open before the
+/** Open an endpoint among threads of this process. All endpoints of a session must be open before the
  *  first send.
  *  @param session  number of the group of peers. @param self  0..peer_count-1.
  *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_NETWORK (the peer is open already, no descriptors), DCL_ERR_NOMEM. */
@@ -150,6 +150,8 @@ typedef struct dcli_turns {
  *  dcli_endpoint_receive() at a time.
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
+/** Whether there seems to be a message, as far as this is known without a system call. */
+bool dcli_endpoint_seems_ready(const dcli_endpoint *endpoint);
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
  *  number of processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);

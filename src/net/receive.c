@@ -208,6 +208,8 @@ static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dc
     }
 }
 
+bool dcli_endpoint_seems_ready(const dcli_endpoint *endpoint) { return endpoint->transport->seems_ready(endpoint); }
+
 dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli_received *received_out)
 {
     if (atomic_load_explicit(&endpoint->sleeping, memory_order_relaxed))

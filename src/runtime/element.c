@@ -257,32 +257,39 @@ static dcl_status look_at(const struct reduction *r)
     return status;
 }
 
-dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out)
+/* Run a reduction of which `elements` outputs are elements. */
+static dcl_status run(const dcl_call *call, const dcli_look *look, int elements, const dcli_reduced_element element[])
 {
     struct reduction r = {.cluster = call->cluster,
                           .box = call->box,
                           .text = call->text,
                           .count = call->arg_count,
+                          .elements = elements,
                           .args = call->args,
                           .look = look};
-    int ranks[DCLI_MAX_PARAMS] = {0};
-    *found_out = false;
-    dcl_status status = dcli_args_check(r.cluster, r.text, DCLI_TEXT_BODY, true, r.count, r.args);
-    if (status != DCL_OK) /* the check of a reduction along axes finds the same */
-        return DCL_OK;
-    for (int k = 0; k < r.count; k++)
-        if (dcli_arg_has_array(&r.args[k]))
-            ranks[k] = dcli_array_grid(r.args[k].array)->rank;
-    r.elements = dcli_elements_find(r.text, r.count, r.args, ranks, r.element);
-    *found_out = r.elements > 0;
-    if (!*found_out)
-        return DCL_OK;
+    memcpy(r.element, element, (size_t)elements * sizeof element[0]);
     list_results(&r);
-    status = check(&r);
+    dcl_status status = check(&r);
     if (look != NULL)
         return status == DCL_OK ? look_at(&r) : status;
     pthread_mutex_lock(&r.cluster->lock);
     if (status == DCL_OK)
         status = start(&r);
     return dcli_cluster_end_call(r.cluster, status);
+}
+
+dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out)
+{
+    int ranks[DCLI_MAX_PARAMS] = {0};
+    dcli_reduced_element element[DCLI_MAX_RESULTS];
+    *found_out = false;
+    dcl_status status = dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, true, call->arg_count, call->args);
+    if (status != DCL_OK) /* the check of a reduction along axes finds the same */
+        return DCL_OK;
+    for (int k = 0; k < call->arg_count; k++)
+        if (dcli_arg_has_array(&call->args[k]))
+            ranks[k] = dcli_array_grid(call->args[k].array)->rank;
+    int elements = dcli_elements_find(call->text, call->arg_count, call->args, ranks, element);
+    *found_out = elements > 0;
+    return *found_out ? run(call, look, elements, element) : DCL_OK;
 }

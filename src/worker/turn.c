@@ -9,6 +9,7 @@
 enum {
     LINGER_NS = 300000, /* how long the worker's own thread waits after another thread has served, before it serves
                            again */
+    LOOK_NS = 1000000,  /* how often it looks, in a longer wait of a thread that polls, whether that thread has left */
     AT_ONCE_NS = 50000, /* if a thread waits within this time after its first call, it is expected to do so again,
                            and serves the worker itself */
     MAX_USUAL = 4       /* of that many items; a reduction queues three: see runtime/reduce.c */
@@ -30,22 +31,24 @@ void dcli_turn_destroy(dcli_turn *turn)
 
 /* ---- the own thread ------------------------------------------------------------------------------------------------ */
 
-/* Wait while another thread serves, and for LINGER_NS after that. A thread that has served for long wakes this one when
- * it leaves; therefore the clock is needed only at first. The lock is held. */
+/* Wait while another thread serves, and for LINGER_NS after that. If that thread polls, there are processors to spare, and this one
+ * looks every LOOK_NS whether it has left. Otherwise a thread that has served for long wakes this one when it leaves. The lock is
+ * held. */
 static void rest(dcli_turn *turn)
 {
     while (turn->taken || (turn->lingers && !turn->summoned)) {
-        int64_t end_ns = (turn->taken ? turn->taken_ns : turn->left_ns) + LINGER_NS;
-        struct timespec end = dcli_at_ns(end_ns);
-        bool over = dcli_monotonic_ns() >= end_ns;
+        int64_t end_ns = (turn->taken ? turn->taken_ns : turn->left_ns) + LINGER_NS, now_ns = dcli_monotonic_ns();
+        bool over = now_ns >= end_ns;
         if (over && !turn->taken)
             break;
+        struct timespec end = dcli_at_ns(over ? now_ns + LOOK_NS : end_ns);
         turn->resting = true;
-        if (over)
-            pthread_cond_wait(&turn->changed, &turn->lock);
-        else
+        turn->looks = !over || turn->polls;
+        if (turn->looks)
             pthread_cond_timedwait(&turn->changed, &turn->lock, &end);
-        turn->resting = false;
+        else
+            pthread_cond_wait(&turn->changed, &turn->lock);
+        turn->resting = turn->looks = false;
     }
     turn->lingers = turn->summoned = false;
 }
@@ -107,13 +110,14 @@ static void renounce(dcli_turn *turn)
     pthread_mutex_unlock(&turn->lock);
 }
 
-bool dcli_turn_take(dcli_worker *host, int64_t until_ns)
+bool dcli_turn_take(dcli_worker *host, int64_t until_ns, bool polls)
 {
     dcli_turn *turn = &host->as_host->turn;
     pthread_mutex_lock(&turn->lock);
     bool takes = !turn->taken && turn->serves;
     if (takes) {
         turn->taken = true;
+        turn->polls = polls;
         turn->taker = pthread_self();
         turn->taken_ns = dcli_monotonic_ns();
         if (turn->posted_ns != 0)
@@ -139,7 +143,7 @@ void dcli_turn_leave(dcli_worker *host)
     pthread_mutex_lock(&turn->lock);
     turn->taken = false;
     turn->left_ns = dcli_monotonic_ns();
-    turn->lingers = idle && turn->left_ns - turn->taken_ns < LINGER_NS;
+    turn->lingers = idle && (turn->looks || turn->left_ns - turn->taken_ns < LINGER_NS);
     bool rests = turn->resting;
     if (!turn->lingers || turn->summoned)
         pthread_cond_signal(&turn->changed);

@@ -21,7 +21,9 @@ typedef struct dcli_turn {
     pthread_t taker;
     bool lingers;         /* nobody serves: the own thread waits until it is summoned, or until LINGER_NS have passed */
     bool summoned;        /* while `taken` or `lingers`: something was queued, so the own thread must not linger */
+    bool polls;           /* the thread that serves, or served last, does not sleep while it waits */
     bool resting, serves; /* own thread: it is waiting for its turn; it has started and not ended */
+    bool looks;           /* own thread: it waits for a limited time */
     int posted, usual;    /* items queued since a thread of the program last took the turn; how many it queued the last
                           time that it waited within 50 us of the first of them: it is expected to do so again */
     int64_t taken_ns, left_ns, posted_ns; /* when a thread of the program last took the turn, and left it; time of
@@ -40,9 +42,9 @@ void dcli_turn_give(struct dcli_worker *host);
 /** By the own thread, when its loop begins and ends: only in between may other threads serve. */
 void dcli_turn_serves(struct dcli_worker *host, bool serves);
 /** By a thread of the program: take the turn. @param until_ns  gives up then (as dcli_monotonic_ns()), because the own
- *  thread may be planning for long. @return false: it has not got the turn: another thread of the program serves, the
+ *  thread may be planning for long. @param polls  it will poll, because there are processors to spare. @return false: it has not got the turn: another thread of the program serves, the
  *  worker has ended, or the time is over. */
-bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns);
+bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns, bool polls);
 /** By a thread of the program: its turn ends. */
 void dcli_turn_leave(struct dcli_worker *host);
 /** Announce that something was queued for the worker; any thread may call it. If nobody serves, the worker's own thread

@@ -224,6 +224,35 @@ static dcl_status act(dcli_worker *worker, bool *more_out)
     return status;
 }
 
+/* When the last batch that ran has ended, tell the others before anything else is done: a thread of the program probably waits for it.
+ * If messages have arrived, more operations probably have, and the end is reported with theirs. */
+static dcl_status tell_end(dcli_worker *worker)
+{
+    dcli_as_node *own = worker->as_node;
+    if (own->running_count > 0 || own->moving_count > 0 || own->held.operation != NULL || own->stealing != NULL ||
+        dcli_node_has_due(worker->node) || dcli_endpoint_seems_ready(worker->endpoint))
+        return DCL_OK;
+    dcl_status status = DCL_OK;
+    dcli_action marks;
+    while (status == DCL_OK && dcli_node_next_marks(worker->node, &marks))
+        status = dcli_perform(worker, &marks);
+    return status == DCL_OK ? dcli_tell_host(worker) : status;
+}
+
+/* Note which batches have ended. */
+static dcl_status collect(dcli_worker *worker)
+{
+    bool ran = worker->as_node->running_count > 0;
+    dcl_status status = dcli_exec_collect(worker);
+    if (status == DCL_OK && ran)
+        status = tell_end(worker);
+    if (status == DCL_OK)
+        status = dcli_pending_collect(worker);
+    if (status == DCL_OK && worker->as_node->stealing != NULL)
+        dcli_stealing_decide(worker);
+    return status;
+}
+
 static void tell_own_marks(dcli_worker *worker)
 {
     int64_t done, ready, counters[DCLI_MSG_COUNTERS];
@@ -258,11 +287,7 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         if (status == DCL_OK)
             status = dcli_suspects_decide(worker);
     } else if (worker->broken == DCL_OK) {
-        status = dcli_exec_collect(worker);
-        if (status == DCL_OK)
-            status = dcli_pending_collect(worker);
-        if (status == DCL_OK && worker->as_node->stealing != NULL)
-            dcli_stealing_decide(worker);
+        status = collect(worker);
     }
     if (status == DCL_OK && worker->broken == DCL_OK)
         status = act(worker, &more);
@@ -353,7 +378,7 @@ bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns,
                            void *user)
 {
     bool end = false;
-    if (!dcli_turn_take(host, until_ns))
+    if (!dcli_turn_take(host, until_ns, spin_ns > 0))
         return false;
     dcli_error_set_aside(true);
     dcli_endpoint_spin(host->endpoint, spin_ns);

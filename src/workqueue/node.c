@@ -504,6 +504,12 @@ bool dcli_node_has_lendable(const dcli_node *node)
     return op != NULL && op->waiting > 0 && op->own->batch_count > 1 && op->operation->kind == DCLI_OP_FORALL;
 }
 
+bool dcli_node_has_due(const dcli_node *node)
+{
+    const struct dcli_open_op *op = dcli_op_find(node, node->cursor);
+    return node->notice_first < node->notice_count || (op != NULL && op->waiting > 0);
+}
+
 bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out, int64_t *next_out, int64_t *count_out)
 {
     const struct dcli_open_op *op = dcli_op_find(node, node->cursor);

@@ -237,6 +237,8 @@ void dcli_node_hold(dcli_node *node, bool hold);
 void dcli_node_pause(dcli_node *node, bool pause);
 /** Whether the next batch is one that dcli_node_pause() concerns. */
 bool dcli_node_has_lendable(const dcli_node *node);
+/** Whether failures are to be published, or batches of the current operation wait to be started. */
+bool dcli_node_has_due(const dcli_node *node);
 /** Whether this node has started everything that it has seen, except batches of the last operation, a loop body with
  *  several.
  *  @param operation_out  the operation that it is at, if batches of it wait; else NULL */
