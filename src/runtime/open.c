@@ -159,11 +159,12 @@ static void log_nodes(dcl_cluster *cluster)
 static bool are_parts(const char *fault)
 {
     int64_t n[3] = {1, 1, 1}, rows;
-    int together;
+    int together, end = 0;
     char rest;
-    int count = sscanf(fault, "parts %" SCNd64 " x %" SCNd64 " x %" SCNd64 "%c", &n[0], &n[1], &n[2], &rest);
+    int count =
+        sscanf(fault, "parts %" SCNd64 "%n x %" SCNd64 "%n x %" SCNd64 "%n", &n[0], &end, &n[1], &end, &n[2], &end);
     if (count >= 1)
-        return count <= 3 && n[0] > 0 && n[1] > 0 && n[2] > 0;
+        return fault[end] == '\0' && n[0] > 0 && n[1] > 0 && n[2] > 0;
     return sscanf(fault, "together %d x %" SCNd64 "%c", &together, &rows, &rest) == 2 && together > 0 && rows > 0;
 }
 

@@ -38,6 +38,8 @@ static const struct variable_case variable_cases[] = {
     {"DCL_MAP", "block@9", {"DCL_MAP: ", "9 nodes; expected 2"}},
     {"DCL_FAULT", "boom", {"DCL_FAULT is \"boom\"", "expected \"alloc node=N count=N\"", "unset it"}},
     {"DCL_FAULT", "together 2 x 0", {"DCL_FAULT is \"together 2 x 0\"", "\"together N x N\", N from 1", "unset it"}},
+    {"DCL_FAULT", "parts 2 y", {"DCL_FAULT is \"parts 2 y\"", "\"parts N x N\"", "unset it"}},
+    {"DCL_FAULT", "parts 2 x 3 x 4 x 5", {"DCL_FAULT is \"parts 2 x 3 x 4 x 5\"", "unset it"}},
     {"DCL_FAULT", "parts 2 x 0", {"DCL_FAULT is \"parts 2 x 0\"", "\"parts N x N\"", "unset it"}},
     {"DCL_FAULT", "slow node=0 times=1000001", {"times=1000001\"", "from 1 to 1000000", "unset it"}},
     {"DCL_DEVICES", "7", {"there is no device 7", "expected 0..1", "see \"dcl devices\""}},
