@@ -275,6 +275,14 @@ static dcl_status swap(dcl_array *a, dcl_array *b)
     if (!dcli_grid_equal(&a->layout.grid, &b->layout.grid) || !dcl_map_equal(a->map, b->map))
         return DCLI_FAIL(DCL_ERR_INVALID, "the arrays differ in grid, type or map; expected equal ones; copy with "
                                           "dcl_copy() instead, or dcl_remap() one of them");
+    if (a->layout.around != b->layout.around) { /* a node of another kind joined, or was lost, before one was made */
+        dcl_status status = dcli_cluster_replicas_settle(a->cluster); /* noted operations refer to the layouts */
+        if (status != DCL_OK)
+            return status;
+        int64_t lines = a->layout.around; /* they are part of the storage */
+        dcli_layout_set_lines(&a->layout, b->layout.around);
+        dcli_layout_set_lines(&b->layout, lines);
+    }
     dcli_storage_state *state = a->state;
     a->state = b->state;
     b->state = state;

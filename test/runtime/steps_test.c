@@ -6,6 +6,7 @@
 
 #include <dcl/local.h>
 
+#include "runtime/cluster.h"
 #include "support/nodes.h"
 
 TestSuite(steps_on_device, .timeout = TEST_SECONDS);
@@ -356,4 +357,38 @@ Test(steps_on_device, lines_that_are_reserved_in_place)
 Test(steps_on_device, no_lines_are_reserved)
 {
     run_tall(0, "auto", " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+}
+
+/* Arrays of which only two have lines, as if a node of another kind had joined before the others were made, are exchanged. */
+Test(steps_on_device, arrays_with_and_without_lines_are_exchanged)
+{
+    static tall_values u, v, found;
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_grid grid = dcl_grid_2d(DCL_UINT32, TALL, BROAD);
+    const dcl_box inner = {.rank = 2, .start = {1, 1}, .count = {TALL - 2, BROAD - 2}, .stride = {1, 1}};
+    dcl_array *U = test_array(cluster, "block,*", grid), *V = test_array(cluster, "block,*", grid);
+    TEST_INSIDE(cluster)->config.lines = 0;
+    dcl_array *W = test_array(cluster, "block,*", grid), *X = test_array(cluster, "block,*", grid);
+    for (int i = 0; i < TALL; i++)
+        for (int j = 0; j < BROAD; j++)
+            u[i][j] = (uint32_t)(i * 37 + j);
+    TEST_OK(dcl_write(U, NULL, u, NULL));
+    memset(v, 0, sizeof v);
+    for (int n = 0; n < 24; n++) {
+        if (n % 8 == 0) { /* the contents change to the other pair of storages, and back */
+            TEST_OK(dcl_copy(U, W));
+            TEST_OK(dcl_swap(U, W));
+            TEST_OK(dcl_swap(V, X));
+            TEST_OK(dcl_copy(X, V));
+        }
+        TEST_OK(dcl_forall_over(cluster, &inner, stencil, DCL_OUT(V), DCL_IN(U)));
+        TEST_OK(dcl_swap(U, V));
+        tall_step(n % 2 == 0 ? v : u, n % 2 == 0 ? u : v);
+    }
+    TEST_OK(dcl_read(U, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, u, sizeof u), 0);
+    dcl_array *all[] = {U, V, W, X};
+    for (int k = 0; k < 4; k++)
+        dcl_release(all[k]);
+    TEST_OK(dcl_close(cluster));
 }
