@@ -131,11 +131,12 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
 {
     const dcli_operand *operand = &planned->operation->operand[k];
     const dcli_layout *layout = operand->layout;
+    bool written = operand->writes && !operand->fresh; /* lines that are received change no element */
     const char *name = planned->name != NULL ? planned->name[k] : planned->operation->body->params[k].name;
     for (int r = 0; r < report->seen.array_count && report->operations > 0; r++)
         if (strcmp(report->array[r].name, name) == 0) {
             report->array[r].read |= operand->reads;
-            report->array[r].written |= operand->writes;
+            report->array[r].written |= written;
             report->param[r] = k;
             return DCL_OK;
         }
@@ -145,7 +146,7 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
     *row = (dcl_report_array){.name = dcli_report_keep(report, name),
                               .map = map_text(report, dcl_map_of(planned->array[k])),
                               .read = operand->reads,
-                              .written = operand->writes,
+                              .written = written,
                               .elements = dcl_grid_count(dcli_operand_grid(operand))};
     for (int p = 0; p < layout->node_count; p++)
         row->stored += dcli_layout_storage(layout, dcli_layout_node(layout, p));

@@ -44,6 +44,8 @@ static int64_t element_bytes(const dcli_layout *layout) { return (int64_t)dcl_ty
 static dcl_status advise_movement(dcli_report *report, const dcli_planned *planned)
 {
     dcl_status status = DCL_OK;
+    if (planned->operation->overlap > 0)
+        return DCL_OK; /* what moves serves several calls */
     for (int row = 0; row < report->seen.array_count && status == DCL_OK; row++)
         if (report->seen.node < 0 && report->array[row].read && !report->array[row].written)
             status = dcli_report_advise_map(report, planned, row);

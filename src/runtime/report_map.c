@@ -162,10 +162,16 @@ bool dcli_report_is_small(const dcli_report *report, int64_t works)
 dcl_status dcli_report_try(const dcli_planned *planned, const dcli_operation *operation, const dcli_plan_terms *terms,
                            dcl_counters *sum_out)
 {
+    dcli_operation other = *operation; /* without lines around parts, which the layouts to try do not have */
+    other.overlap = 0;
+    for (int k = 0; k < other.operand_count; k++) {
+        other.operand[k].writes &= !other.operand[k].fresh;
+        other.operand[k].fresh = false;
+    }
     *sum_out = (dcl_counters){0};
     for (int n = 0; n < planned->cluster->node_count && sum_out->bytes_moved >= 0; n++) {
         dcli_plan *plan;
-        dcl_status status = dcli_plan_make(operation, n, terms, &plan);
+        dcl_status status = dcli_plan_make(&other, n, terms, &plan);
         if (status != DCL_OK)
             return status;
         dcli_counters_add(sum_out, &plan->counters);
