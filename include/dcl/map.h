@@ -294,7 +294,7 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
  *  in `lines` steps. If 2 * r > lines, the lines are not used. All other calls work as with `map`, but a call that writes an
  *  array in another way makes all lines around its parts out of date. dcl_explain() says what each call moves.
  *
- *  dcl_map_locate() and dcl_map_storage() count these lines: a part begins after the lines before it.
+ *  dcl_map_locate() and dcl_map_storage() count the lines of the map: a part begins after the lines before it.
  *
  *  Where it is not asked for, DCL stores such lines itself, if a map like these divides the first axis of a large array among
  *  processors of one kind, and uses them in time loops (dcl_config.lines, docs/time-loops.md).
@@ -362,7 +362,8 @@ DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, cons
                                   int64_t *offset_out);
 
 /** Number of elements that a node must have room for, including padding and the unused storage of cut pieces. 0 for a node
- *  of the cluster that the map does not use.
+ *  of the cluster that the map does not use. Lines that DCL stores without being asked for (dcl_config.lines) are not counted
+ *  and do not change the offsets of dcl_map_locate(); they need up to a 32nd of an average part.
  *  @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out);
 

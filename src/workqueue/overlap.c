@@ -126,22 +126,6 @@ static bool find_needs(const dcli_operation *operation, struct need needs[])
     return true;
 }
 
-/* How many steps have led to what an operation writes. @param needs  of its operands. */
-static int64_t count_steps(const dcli_operation *operation, const dcli_valid_lines *const lines[],
-                           const struct need needs[])
-{
-    int64_t most = 0, reach = 0;
-    for (int k = 0; k < operation->operand_count; k++) {
-        if (!needs[k].content)
-            continue;
-        most = dcli_max(most, lines[k]->steps);
-        reach = dcli_max(reach, needs[k].reach);
-    }
-    return most + (reach > 0);
-}
-
-/* ---- choosing -------------------------------------------------------------------------------------------------------- */
-
 /* Whether `box` contains every index of `part`; both have strides of 1. */
 static bool contains(const dcl_box *box, const dcl_box *part)
 {
@@ -150,6 +134,39 @@ static bool contains(const dcl_box *box, const dcl_box *part)
             return false;
     return true;
 }
+
+static bool is_whole(const dcl_box *box, const dcl_grid *grid)
+{
+    dcl_box whole = dcl_box_of(grid);
+    return contains(box, &whole);
+}
+
+/* Whether a body that can use lines reads others than its own. */
+static bool is_step(const dcli_operation *operation, const struct need needs[])
+{
+    bool step = false;
+    for (int k = 0; k < operation->operand_count; k++)
+        step |= needs[k].content && needs[k].reach > 0;
+    return step;
+}
+
+/* How many steps have led to what an operation writes. A body that reads only its own lines, such as one that sets a few
+ * elements between two steps, is no step; what it leaves as it is counts, too. @param needs  of its operands. */
+static int64_t count_steps(const dcli_operation *operation, const dcli_valid_lines *const lines[],
+                           const struct need needs[])
+{
+    bool step = is_step(operation, needs);
+    int64_t most = 0;
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_layout *layout = operation->operand[k].layout;
+        bool leaves = needs[k].written && !step && !is_whole(&operation->box, &layout->grid);
+        if (needs[k].content || leaves)
+            most = dcli_max(most, lines[k]->steps);
+    }
+    return most + step;
+}
+
+/* ---- choosing -------------------------------------------------------------------------------------------------------- */
 
 /* How many lines around a storage's parts are valid for an operation that reads the elements in box `foot` of it. */
 static int64_t valid_for(const dcli_valid_lines *lines, const dcl_box *foot)
@@ -199,17 +216,17 @@ void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *cons
     operation->overlap = beyond + 1;
 }
 
-static bool is_whole(const dcl_box *box, const dcl_grid *grid)
-{
-    dcl_box whole = dcl_box_of(grid);
-    return contains(box, &whole);
-}
-
-/* Record that the elements of a box were written, and that `valid` lines of them are valid around each part. */
-static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dcl_grid *grid, int64_t valid)
+/* Record that the elements of a box were written, and that `valid` lines of them are valid around each part.
+ * @param step  the body is a step, so the next one reads this box. Otherwise it reads the larger box that the step before
+ * wrote: that one is kept. */
+static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dcl_grid *grid, int64_t valid, bool step)
 {
     if (is_whole(box, grid)) {
         *lines = (dcli_valid_lines){.inside = valid, .outside = valid};
+        return;
+    }
+    if (lines->box.rank > 0 && !step && contains(&lines->box, box)) {
+        lines->inside = dcli_min(lines->inside, valid);
         return;
     }
     if (lines->box.rank > 0 && !contains(box, &lines->box))
@@ -218,21 +235,24 @@ static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dc
     lines->inside = valid;
 }
 
-/* The number of steps to record for what an operation writes. */
-static int64_t steps_of(const dcli_operation *operation, dcli_valid_lines *const lines[])
+/* The number of steps to record for what an operation writes. @param step_out  whether it is one. */
+static int64_t steps_of(const dcli_operation *operation, dcli_valid_lines *const lines[], bool *step_out)
 {
     struct need needs[DCLI_MAX_PARAMS];
+    *step_out = false;
     if (operation->kind != DCLI_OP_FORALL)
         return 0;
     const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     if (layout == NULL || layout->around == 0 || !find_needs(operation, needs))
         return 0;
+    *step_out = is_step(operation, needs);
     return dcli_min(count_steps(operation, (const dcli_valid_lines *const *)lines, needs), LEAST_STEPS);
 }
 
 void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *const lines[])
 {
-    int64_t steps = steps_of(operation, lines);
+    bool step;
+    int64_t steps = steps_of(operation, lines, &step);
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_operand *operand = &operation->operand[k];
         if (lines[k] == NULL || !operand->writes)
@@ -247,7 +267,7 @@ void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *cons
         int k = operation->body->access[a].param;
         if (!operation->body->access[a].written || lines[k] == NULL)
             continue;
-        record_written(lines[k], &operation->box, &operation->operand[k].layout->grid, operation->overlap - 1);
+        record_written(lines[k], &operation->box, &operation->operand[k].layout->grid, operation->overlap - 1, step);
         lines[k]->steps = steps;
     }
 }

@@ -15,7 +15,7 @@
 
 /** How many lines around the parts of a storage are valid. {0}: none. */
 typedef struct dcli_valid_lines {
-    dcl_box box;             /* the elements that the last operation with an overlap has written; rank 0: all */
+    dcl_box box;             /* the elements that the last operations with an overlap have written; rank 0: all */
     int64_t inside, outside; /* valid lines: of elements in `box`, of others. With rank 0 they are equal */
     int64_t steps; /* how many steps of a time loop have led to the contents: bodies that could use lines, and of which
                       each read lines that the one before it wrote, or only the same line */

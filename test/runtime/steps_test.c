@@ -392,3 +392,37 @@ Test(steps_on_device, arrays_with_and_without_lines_are_exchanged)
         dcl_release(all[k]);
     TEST_OK(dcl_close(cluster));
 }
+
+/* A body that sets a few elements between the steps does not interrupt the loop. The report calls no input written. */
+Test(steps_on_device, elements_are_set_between_steps)
+{
+    static tall_values u, v, found;
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_grid grid = dcl_grid_2d(DCL_UINT32, TALL, BROAD);
+    dcl_array *U = test_array(cluster, "block,*", grid), *V = test_array(cluster, "block,*", grid);
+    const dcl_box source = {.rank = 2, .start = {505, 20}, .count = {10, 30}, .stride = {1, 1}},
+                  inner = {.rank = 2, .start = {1, 1}, .count = {TALL - 2, BROAD - 2}, .stride = {1, 1}};
+    memset(u, 0, sizeof u);
+    memset(v, 0, sizeof v);
+    char text[4 * AUTOMATIC + 8] = "";
+    for (int n = 0; n < AUTOMATIC; n++) {
+        dcl_arg args[] = {DCL_OUT(V), DCL_IN(U)};
+        dcl_report *report = dcl_call_report(DCL_CALL_BODY_N(cluster, &inner, stencil, 2, args), DCL_ALL_NODES);
+        cr_assert_not_null(report, "%s", dcl_error());
+        cr_assert(!report->array[1].written && report->array[1].read, "step %d", n);
+        dcl_report_release(report);
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, " %d", (int)run_tall_step(cluster, V, U));
+        tall_step(n % 2 == 0 ? v : u, n % 2 == 0 ? u : v);
+        TEST_OK(dcl_forall_over(cluster, &source, "U(i,j) = i + j;", DCL_OUT(U)));
+        for (int i = 505; i < 515; i++)
+            for (int j = 20; j < 50; j++)
+                *(n % 2 == 0 ? &v[i][j] : &u[i][j]) = (uint32_t)(i + j);
+    }
+    cr_expect_str_eq(text, " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 0 0", "%s", text);
+    TEST_OK(dcl_read(U, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, u, sizeof u), 0);
+    dcl_release(U);
+    dcl_release(V);
+    TEST_OK(dcl_close(cluster));
+}
