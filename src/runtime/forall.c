@@ -428,6 +428,20 @@ static dcl_status check_inputs(const struct call *call)
     return DCL_OK;
 }
 
+/* Do not use lines that DCL has reserved if all that a node would receive at once might not fit into its pool. */
+static void fit_pool(const dcl_cluster *cluster, dcli_operation *operation)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].fresh)
+            bytes += 2 * operation->operand[k].layout->lead * (int64_t)dcli_element_bytes(operation, k);
+    if (bytes <= (int64_t)(cluster->config.pool_bytes / 2))
+        return;
+    operation->overlap = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        operation->operand[k].fresh = false;
+}
+
 /* Choose whether the operation uses the lines around the nodes' parts. It was resolved before: only operands that are fresh
  * change. */
 static void choose_overlap(struct call *call)
@@ -441,6 +455,8 @@ static void choose_overlap(struct call *call)
     for (int k = 0; k < call->count; k++)
         lines[k] = call->states[k] != NULL ? &call->states[k]->lines : NULL;
     dcli_overlap_choose(&call->operation, lines);
+    if (layout->rule.overlap == 0)
+        fit_pool(call->cluster, &call->operation);
     dcli_operation_resolve(&call->operation);
 }
 

@@ -309,12 +309,13 @@ static int64_t run_tall_step(dcl_cluster *cluster, dcl_array *V, dcl_array *U)
 
 /* A time loop under a map without an overlap, on two nodes. The shape of an array is changed between the steps and an element
  * written, which begins the loop anew. @param lines  the setting. @param moved  expected: lines that each step moves. */
-static void run_tall(size_t lines, const char *transfer, const char *moved)
+static void run_tall(size_t lines, const char *transfer, size_t pool_bytes, const char *moved)
 {
     static tall_values u, v, found;
     dcl_config config = test_config(2);
     config.lines = lines;
     config.transfer = transfer;
+    config.pool_bytes = pool_bytes;
     dcl_cluster *cluster = test_open(&config);
     dcl_grid grid = dcl_grid_2d(DCL_UINT32, TALL, BROAD);
     dcl_array *U = test_array(cluster, "block,*", grid), *V = test_array(cluster, "block,*", grid);
@@ -348,15 +349,19 @@ static void run_tall(size_t lines, const char *transfer, const char *moved)
 
 Test(steps_on_device, lines_that_are_reserved)
 {
-    run_tall(32, "send", " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
+    run_tall(32, "send", 1 << 20, " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
 }
 Test(steps_on_device, lines_that_are_reserved_in_place)
 {
-    run_tall(8, "place", " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
+    run_tall(8, "place", 1 << 20, " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
 }
 Test(steps_on_device, no_lines_are_reserved)
 {
-    run_tall(0, "auto", " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+    run_tall(0, "auto", 1 << 20, " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
+}
+Test(steps_on_device, lines_that_the_pool_has_no_room_for)
+{
+    run_tall(32, "send", 8 << 10, " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1");
 }
 
 /* Arrays of which only two have lines, as if a node of another kind had joined before the others were made, are exchanged. */
