@@ -23,7 +23,8 @@ enum {
 /** A message between threads (net/inproc.c). */
 typedef struct dcli_letter dcli_letter;
 
-/** The mailbox of a peer among threads. It has a cache line of its own because all senders write to it. */
+/** The mailbox of a peer among threads. All senders write to it, so it shares no cache line with what another mailbox uses: the memory of a
+ *  session need not begin with a line, so the fields of two mailboxes are a line or more apart. */
 typedef struct dcli_mailbox {
     _Atomic(dcli_letter *) newest; /* the letters for this peer: the newest; each leads to the one before it */
     _Atomic(dcli_letter *) unused; /* letters that the peer has read, to be used again by senders */
@@ -32,8 +33,7 @@ typedef struct dcli_mailbox {
     atomic_bool open;              /* the peer's endpoint is open */
     atomic_bool claimed;           /* an endpoint uses the mailbox */
     atomic_bool asleep;            /* the peer sleeps, or is about to: whoever sends and resets this wakes it */
-    char rest_of_line[64 - 2 * sizeof(_Atomic(dcli_letter *)) - sizeof(atomic_int) - sizeof(int) -
-                      3 * sizeof(atomic_bool)];
+    char distance[64];
 } dcli_mailbox;
 
 typedef struct dcli_session {

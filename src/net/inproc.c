@@ -73,11 +73,11 @@ void dcli_mailbox_empty(dcli_mailbox *mailbox)
 /* Let senders use a letter again. */
 static void give_back(dcli_mailbox *own, dcli_letter *letter)
 {
-    if (letter->room > MOST_BYTES ||
-        atomic_fetch_add_explicit(&own->unused_count, 1, memory_order_relaxed) >= MOST_UNUSED) {
+    if (letter->room > MOST_BYTES || atomic_load_explicit(&own->unused_count, memory_order_relaxed) >= MOST_UNUSED) {
         dcli_free(letter);
         return;
     }
+    atomic_fetch_add_explicit(&own->unused_count, 1, memory_order_relaxed);
     letter->has_payload = false;
     add(&own->unused, letter);
 }
