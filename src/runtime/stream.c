@@ -367,27 +367,50 @@ static int64_t steps_of_box(const dcli_tiles *tiles)
     return dcli_ceil_div(MEASURED_STEPS, row) * row;
 }
 
-/* Split what the first steps leave once more, with the measured speed, and run it. */
-static dcl_status run_rest(struct run *run)
+/* What the first steps leave, split again. */
+struct rest {
+    int64_t count;
+    dcli_tiles *tiles; /* [count] */
+};
+
+/* Split what the first steps leave once more, with the measured speed. @param fits_out  false: a part of it would need more memory than
+ * there is, although the steps so far fit. Nothing has been changed then. */
+static dcl_status split_rest(struct run *run, struct rest *rest, bool *fits_out)
 {
-    dcli_box_list rest = {0};
+    const dcli_tiles before = run->tiles;
+    dcl_box first = dcli_tiles_step(&before, 0), last = dcli_tiles_step(&before, steps_of_box(&before) - 1),
+            done = dcli_tiles_hull(&first, &last);
+    dcli_box_list boxes = {0};
+    dcl_status status = dcli_box_subtract(&run->all, &done, &boxes);
+    rest->count = status == DCL_OK ? boxes.count : 0;
+    if (rest->count > 0 && (rest->tiles = dcli_calloc((size_t)rest->count, sizeof *rest->tiles)) == NULL)
+        status = DCL_ERR_NOMEM;
+    *fits_out = status == DCL_OK;
+    for (int64_t b = 0; b < rest->count && *fits_out; b++) {
+        run->tiles.box = boxes.box[b];
+        *fits_out = choose(run, &run->speed);
+        rest->tiles[b] = run->tiles;
+    }
+    run->tiles = before;
+    dcli_box_list_free(&boxes);
+    return status;
+}
+
+/* Complete the box of the first steps, and run what they leave. */
+static dcl_status run_rest(struct run *run, const struct rest *rest)
+{
     dcl_status status = DCL_OK;
     run->tiles.steps = steps_of_box(&run->tiles);
-    dcl_box first = dcli_tiles_step(&run->tiles, 0), last = dcli_tiles_step(&run->tiles, run->tiles.steps - 1),
-            done = dcli_tiles_hull(&first, &last);
     if (run->tiles.steps > MEASURED_STEPS)
         status = dcli_stream_run_steps(run, MEASURED_STEPS);
     dcli_stream_end_steps(run);
-    if (status == DCL_OK)
-        status = dcli_box_subtract(&run->all, &done, &rest);
-    for (int64_t b = 0; b < rest.count && status == DCL_OK; b++) {
-        run->tiles.box = rest.box[b];
-        status = choose(run, &run->speed) ? dcli_stream_begin_steps(run) : refuse_steps(run);
+    for (int64_t b = 0; b < rest->count && status == DCL_OK; b++) {
+        run->tiles = rest->tiles[b];
+        status = dcli_stream_begin_steps(run);
         if (status == DCL_OK)
             status = dcli_stream_run_steps(run, 0);
         dcli_stream_end_steps(run);
     }
-    dcli_box_list_free(&rest);
     return status;
 }
 
@@ -408,7 +431,13 @@ static dcl_status run_all(struct run *run)
     dcli_tiles_set(&same, before.parts, run->stream->node_count, run->stream->most_bytes, &run->speed);
     bool better = choose(run, &run->speed) && run->tiles.seconds < 0.95 * same.seconds;
     run->tiles = before;
-    return better ? run_rest(run) : dcli_stream_run_steps(run, MEASURED_STEPS);
+    struct rest rest = {0};
+    if (better)
+        status = split_rest(run, &rest, &better);
+    if (status == DCL_OK)
+        status = better ? run_rest(run, &rest) : dcli_stream_run_steps(run, MEASURED_STEPS);
+    dcli_free(rest.tiles);
+    return status;
 }
 
 /* Run an operation alone. */
