@@ -4,7 +4,7 @@
  * Axis d is split into parts[d] parts of length[d] indices; the last one may be shorter. Step e computes part
  * (e / product of parts[order[l]], l < k) mod parts[order[k]] of axis order[k].
  *
- * A loop that is all that the threads of an operation run may be another axis, the *inner* one, the last of the box and the first in the
+ * The loop that the threads of an operation run last may be another axis, the *inner* one, the last of the box and the first in the
  * order: a node runs its parts one after the other, and what the operation writes stays there until the last of them has ended. So
  * a product of matrices needs only parts of the rows and columns of its factors at a time.
  * Source: A. Doroshenko, O. Beketov, M. Bondarenko, O. Yatsenko, "Automated design of parallel programs for heterogeneous platforms

@@ -166,7 +166,7 @@ static bool add_axis(dcli_subscripts *access, const dcli_subscripts *later)
     return true;
 }
 
-/* If the threads of an operation run nothing but a loop, let its counter be the inner axis. */
+/* If the loop that the threads of an operation run last can run in parts, let its counter be the inner axis. */
 static dcl_status find_inner(struct run *run)
 {
     enum { MOST_AXES = 2 }; /* beside it */
