@@ -116,9 +116,9 @@ static void tell_times(dcli_device *device, const dcli_mark *mark)
     device->timed_fn(device->timed_user, mark->ticket, begin + device->clock_offset_ns, end + device->clock_offset_ns);
 }
 
-static dcli_launch_times *times_at(const dcli_device *device, int n)
+static const dcli_launch_times *times_at(const dcli_device *device, int n)
 {
-    return (dcli_launch_times *)&device->times[(device->first_times + n) % DCLI_KEPT_TIMES];
+    return &device->times[(device->first_times + n) % DCLI_KEPT_TIMES];
 }
 
 /* Keep the times of a complete launch, if the driver tells them. */
@@ -132,7 +132,7 @@ static void keep_times(dcli_device *device, const dcli_mark *mark)
         device->first_times = (device->first_times + 1) % DCLI_KEPT_TIMES;
         device->times_count--;
     }
-    *times_at(device, device->times_count++) = times;
+    device->times[(device->first_times + device->times_count++) % DCLI_KEPT_TIMES] = times;
 }
 
 void dcli_ended_release(dcli_device *device)

@@ -38,8 +38,8 @@ static bool uses_from(const dcli_loops_linear *linear, int depth)
     return false;
 }
 
-/* Find the value of a counter for which the subscript of what is written is that of what is read, which depends only on the counters of
- * loops around it. @return false: there is none. */
+/* Find the value of a loop's counter for which a statement writes the element that it reads. The subscript of the read element may contain
+ * only counters of loops around this loop. @return false: there is none. */
 static bool meet(const dcli_loops_tree *tree, const dcli_loops_statement *statement, const dcli_loops_linear *written,
                  const dcli_loops_linear *read, struct place *out)
 {
@@ -128,7 +128,7 @@ static bool copy_statement(dcli_loops_tree *tree, int s, dcli_loops_node *node, 
     return made->target_expr != NULL && made->value != NULL;
 }
 
-/* Copy a node and what is inside of it. @param other  [DCLI_LOOPS_MOST] the copies of loops, those that are made here too
+/* Copy a node and what is inside of it. @param other  [DCLI_LOOPS_MOST] the copy of each loop; loops that are copied here are added
  * @return NULL: no memory, or too many statements or loops. */
 static dcli_loops_node *copy_node(dcli_loops_tree *tree, const dcli_loops_node *node, int other[])
 {

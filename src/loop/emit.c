@@ -682,8 +682,8 @@ static const dcli_loops_node *last_node(const struct writer *writer, const dcli_
     return found;
 }
 
-/* Find the free loop, upwards and in steps of 1, that a thread runs last. Then, and only then, what is before it and parts of it can be
- * operations, one after the other. @param all_out  whether it is all that a thread runs. @return NULL: there is none */
+/* Find a free loop that counts upwards by 1 and is the last thing that a thread runs. Only then may operations run, one after the
+ * other, what is before the loop, and parts of the loop. @param all_out  whether it is all that a thread runs. @return NULL: there is none */
 static const dcli_loops_node *loop_of_parts(const struct writer *writer, bool *all_out)
 {
     const dcli_loops_run *run = writer->operation->run;

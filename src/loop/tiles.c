@@ -186,8 +186,8 @@ static int buffers_of(const dcli_tiles *tiles, const dcli_tiles_array *array, bo
     return tiles->ahead + 1 + shares;
 }
 
-/* Time of the kernels of a step. Beside what they compute, parts of a loop cost reading and writing the elements once more, and on
- * GPUs a launch takes as long as if it had DCLI_TILES_FILL more threads. */
+/* Time of the kernels of a step. If a loop runs in parts, each part also reads and writes the elements of the outputs, and on a GPU a
+ * launch takes as long as one with DCLI_TILES_FILL more threads. */
 static double time_of_kernel(const dcli_tiles *tiles, double indices, const dcli_tiles_speed *speed)
 {
     enum { FEW_COST = 4 }; /* work-items of launches with less threads compute one element each, not a block of them */

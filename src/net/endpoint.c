@@ -191,7 +191,8 @@ int dcli_receive_frame(zmq_msg_t *frame, void *socket)
     return rc;
 }
 
-int dcli_drop_rest(void *socket, bool more)
+/* Drop the rest of a message. @return how many frames were dropped. */
+static int drop_rest(void *socket, bool more)
 {
     int frames = 0;
     while (more) {
@@ -235,7 +236,7 @@ void dcli_take_rest(void *socket, dcli_incoming *incoming)
     if (!zmq_msg_more(&frames->header))
         return;
     dcli_receive_frame(&frames->payload, socket);
-    incoming->extra_frames = 1 + dcli_drop_rest(socket, zmq_msg_more(&frames->payload));
+    incoming->extra_frames = 1 + drop_rest(socket, zmq_msg_more(&frames->payload));
     incoming->payload = zmq_msg_data(&frames->payload);
     incoming->payload_bytes = zmq_msg_size(&frames->payload);
 }

@@ -172,8 +172,6 @@ dcl_status dcli_take_sender(void *router, int peer_count, int *from_out, bool *m
 /** Send or receive one frame without waiting. @return bytes, or -1: see zmq_errno(). */
 int dcli_send_frame(zmq_msg_t *frame, void *socket, int flags);
 int dcli_receive_frame(zmq_msg_t *frame, void *socket);
-/** Receive and drop the remaining frames of a message. @return how many there were. */
-int dcli_drop_rest(void *socket, bool more);
 /** Take the frames after the routing id into incoming->frames. */
 void dcli_take_rest(void *socket, dcli_incoming *incoming);
 /** The `end` function of frames that hold ZeroMQ messages. */
@@ -192,7 +190,7 @@ dcl_status dcli_net_check_descriptors(void);
 void *dcli_net_socket(dcli_net *net, int type);
 /** Enter a session; the first endpoint makes it. @return NULL (recorded). */
 dcli_session *dcli_session_enter(dcli_net *net, uint64_t number, int peer_count);
-/** Leave a session; the last endpoint frees it, and what is left in its mailboxes. */
+/** Leave a session. The last endpoint frees the session and the letters in its mailboxes. */
 void dcli_session_leave(dcli_net *net, dcli_session *session);
 
 /** Free all letters of a mailbox, and release their payloads. */

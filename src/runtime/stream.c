@@ -396,7 +396,7 @@ static dcl_status split_rest(struct run *run, struct rest *rest, bool *fits_out)
     return status;
 }
 
-/* Complete the box of the first steps, and run what they leave. */
+/* Run the steps that are missing in the box of the first steps, then all other boxes. */
 static dcl_status run_rest(struct run *run, const struct rest *rest)
 {
     dcl_status status = DCL_OK;

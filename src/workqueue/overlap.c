@@ -150,8 +150,8 @@ static bool is_step(const dcli_operation *operation, const struct need needs[])
     return step;
 }
 
-/* How many steps have led to what an operation writes. A body that reads only its own lines, such as one that sets a few
- * elements between two steps, is no step; what it leaves as it is counts, too. @param needs  of its operands. */
+/* How many steps have led to what an operation writes. A body that reads only its own lines is no step, such as one that sets a
+ * few elements between two steps; the steps that led to the other elements still count. @param needs  of its operands. */
 static int64_t count_steps(const dcli_operation *operation, const dcli_valid_lines *const lines[],
                            const struct need needs[])
 {
