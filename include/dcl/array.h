@@ -71,8 +71,8 @@ DCL_API dcl_status dcl_swap(dcl_array *a, dcl_array *b);
  *  limits are moved each time. (dcl_move() has a higher limit.)
  *
  *  A write drops the replicas that contain an element that it writes. When a node joins, or the program learns that an
- *  operation has failed, all replicas of all arrays are dropped. An operation that fails may not make the replicas that it
- *  should make. Until the program learns of the failure, later operations that need these replicas may fail, too.
+ *  operation has failed, all replicas of all arrays are dropped. If an operation fails, some of the replicas that it should
+ *  make can be missing. Until the program learns of the failure, later operations that need these replicas may fail, too.
  *  dcl_explain() takes replicas into account.
  *  @param array  borrowed. For a view, its base.
  *  @param keep   true: retain replicas from now on. false: stop, and drop all replicas of the array, also those that other

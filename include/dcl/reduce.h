@@ -177,7 +177,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  - Products of float and double, and operators of the program (DCL_OPERATOR), combine values from left to right, in
  *    ascending order of the reduced index; several reduced indices as for contractions. With DCL_INOUT they start from
  *    the value of the element.
- *  - The owners of the first output compute; if less moves then, the owners of an input compute instead. The elements that
+ *  - The owners of the first output compute, or the owners of an input if less moves in this way. The elements that
  *    they need are sent to them. dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not
  *    wait.
  *
@@ -209,9 +209,10 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  An ordinary output has all indices of the body as its subscripts, each once, in any order. The body runs once at each
  *  index of the first ordinary output, on the node that owns the element there, and the results are reduced over these
  *  indices. The first ordinary output must store all of its elements. Assignments have the meaning of C; an array whose
- *  elements the body reads before it writes them must be a DCL_INOUT. If all results are elements of arrays, two kinds of
- *  statements make the call a reduction by keys (see below): `X(i) += A(i);` with DCL_OUT(X), and statements whose operator is a
- *  word, as in `X(i) max= A(i);`.
+ *  elements the body reads before it writes them must be a DCL_INOUT. If all results are elements of arrays, a
+ *  statement of one of two forms makes the call a reduction by keys (see below). The first form is `X(i) += A(i);` if X is a
+ *  DCL_OUT and the body has not assigned to it before. The second is a statement whose operator is a word, as in
+ *  `X(i) max= A(i);`.
  *
  *  A call may have elements and variables as results, up to eight in all. It waits if any of them is a variable. The bits
  *  are those of separate calls. Results that are combined in one fixed order (products of float and double, DCL_OPERATOR)
