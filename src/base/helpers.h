@@ -27,13 +27,13 @@ typedef struct dcli_task {
     atomic_int left;
 } dcli_task;
 
-/** The suitable number of helpers on this host: half of the processors that this process may use, at most 8; none with
- *  one or two processors, where helpers would take time from those that compute. */
+/** The suitable number of helpers on this host. Of the n processors that this process may use, n / 2 or n - 4,
+ *  whichever is more, but at most 12; none with one or two, where helpers would take time from those that compute. */
 int dcli_helpers_usual(void);
 /** For tests: dcli_helpers_usual() returns `count` from now on; -1: its own answer again. */
 void dcli_helpers_choose(int count);
 
-/** Open a pool of `count` threads, at most 8, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
+/** Open a pool of `count` threads, at most 12, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
 dcli_helpers *dcli_helpers_open(int count);
 /** Close the pool. All tasks must be over. Returns when no helper is in a callback any more. NULL is accepted. */
 void dcli_helpers_close(dcli_helpers *helpers);

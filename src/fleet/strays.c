@@ -1,5 +1,7 @@
 /* fleet/strays.c - find and kill stray processes. A kernel can start processes, which may leave its process group and
  * session. The supervisor is their subreaper, so they become its children when the process of the session has ended.
+ * A child is a stray if the supervisor does not expect it and it has more restrictions (no_new_privs, seccomp filters)
+ * than the supervisor itself.
  * Source: prctl(2), PR_SET_CHILD_SUBREAPER; proc(5), /proc/PID/task/TID/children, NoNewPrivs, Seccomp_filters. */
 #include "fleet/strays.h"
 

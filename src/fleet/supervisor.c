@@ -159,7 +159,7 @@ static void check_sessions(dcli_supervisor *supervisor, bool all_heard)
     }
 }
 
-/* Give the last messages time to be sent. */
+/* Go on handling messages for DCLI_LISTENER_FAREWELL_MS, so that the last answers are sent. */
 static void say_farewell(dcli_supervisor *supervisor)
 {
     int64_t until = dcli_monotonic_ms() + DCLI_LISTENER_FAREWELL_MS;

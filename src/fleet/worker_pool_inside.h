@@ -129,7 +129,8 @@ void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from);
 /** Tell the listeners to start processes, and connect to these. */
 dcl_status dcli_worker_pool_open_remote(dcli_worker_pool *pool, int count);
 /** Open a control connection to the listener of a worker, to start processes there or to ask what it offers. The host
- *  name is resolved once. */
+ *  name is resolved once. Authenticates with the configured keys, or without keys by a token: the configured one, or
+ *  the one that the worker has stored. On this machine, no token is sent to a listener of another user. */
 dcl_status dcli_contact_call(dcli_net *net, const dcl_config *config, const dcli_worker_address *worker,
                              dcli_resolved *resolved_out, dcli_control **call_out);
 /** Send HELLO, the first message of a control connection. */

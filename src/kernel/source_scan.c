@@ -116,9 +116,10 @@ static void put_units(writer *w, int left)
             PUT(w, " * %s_count(%d)", w->target, d);
 }
 
-/* Put the beginning of the kernels, which declares scan_units, the number of lines; scan_lo..scan_hi, the leaves that
- * the tile touches; and scan_at..scan_end, this work-item's share of all lines, or of all pairs of a line and a
- * leaf. */
+/* Put the beginning of the kernels. It declares scan_units, the number of lines or, if `left` is not -1, of strips of
+ * at most STRIP lines that are adjacent along axis `left`; scan_lo..scan_hi, the leaves that the tile touches; and
+ * scan_at..scan_end, this work-item's share: of all pairs of a unit and a leaf if leaves are independent (the kernel of
+ * the totals, or totals known), otherwise of all units. */
 static void put_opening(writer *w, int left)
 {
     int a = w->scan->axis, last = w->scan->rank - 1;

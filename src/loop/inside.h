@@ -152,14 +152,15 @@ void dcli_loops_operation_free(dcli_loops_operation *operation);
 
 /** The iterations of a statement in the iteration of the hosts that the parameters name. */
 isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts);
-/** A map between statements s and t, which is taken, cut to one iteration of the hosts. */
+/** Restrict a map from iterations of statement s to those of t: both in the iteration of the hosts that the parameters
+ *  name, as for dcli_loops_at(). Takes the map. */
 isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, const dcli_loops_hosts *hosts);
 /** Put the parameters: `[p0,p1] -> `. */
 void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
 /** The loop of statement s at depth d is number `loop`: d; -1: it is not around s. */
 int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop);
-/** Whether a loop whose first value is the same everywhere can count in its own steps; others go through all values
- *  between. */
+/** Whether a loop can count in its own steps: its first value depends on no outer counter, and its step is at most
+ *  INT16_MAX in size. Other loops visit every value between the bounds. */
 bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop);
 /** The values that counter number k of `inside` has in statements: a set of one dimension.
  *  @param hosts  the counters by which it is given: the first ones of `inside`. */

@@ -68,7 +68,7 @@ static void put_one(dcli_text *out, const dcli_loops_complaints *complaints, con
     dcli_text_put(out, "%s", notes != NULL ? notes : "");
 }
 
-/* The first error after place number `after` in the order of the text; -1: none. */
+/* The first error in the order of the text that is not done; -1: none. */
 static int next_of(const dcli_loops_complaints *complaints, int count, const bool done[])
 {
     int found = -1;

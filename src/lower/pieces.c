@@ -204,7 +204,8 @@ dcl_status dcli_pieces_make(dcli_gather *gather, const dcli_packed packed[])
     return status;
 }
 
-/* Whether kernels copy a piece with vectors. */
+/* Whether kernels copy a piece with vectors: it has at least 4 contiguous elements in the target, and in the source
+ * they have step 1 or 2, or those along the next axis (at least 4) are contiguous, as in a transposition. */
 static bool is_quick(const dcli_transfer *piece)
 {
     enum { LEAST = 4 };

@@ -234,7 +234,8 @@ static dcli_connection *recorded_with(dcli_acceptor *acceptor, int fd)
     return NULL;
 }
 
-/** The connection that has this descriptor now. @return NULL: it is not recorded. */
+/** The recorded connection with this descriptor, if it still has it: the socket's cookie is compared. @return NULL:
+ *  none is recorded, or the descriptor now belongs to another socket. */
 static dcli_connection *connection_of_fd(dcli_acceptor *acceptor, int fd)
 {
     dcli_connection *connection = recorded_with(acceptor, fd);

@@ -48,8 +48,9 @@ static int64_t beats_bytes(const dcli_wire *wire, int64_t elapsed_ns)
     return 2 * FRAME_BYTES * (elapsed_ns / dcli_wire_beat_ns(wire) + 1);
 }
 
-/* Compare what a peer's connection has received with what was taken since the last check. @return lower bound of the
- * bytes that were received and not taken. */
+/* Update how many bytes a peer's connection has received that were not taken. @param elapsed_ns  since the last check;
+ * the heartbeats of this time are left out. @return lower bound of these bytes; 0 after the first check of a
+ * connection. */
 static int64_t look_at(const dcli_wire *wire, dcli_wire_peer *peer, int64_t elapsed_ns)
 {
     uint64_t received, acknowledged;

@@ -56,8 +56,9 @@ static void fold(const patterns *p, int64_t record[])
         }
 }
 
-/* The best unused axis (of one index) for merging records at this distance. If the distance in a place is 1, the axis
- * that this place prefers (`near`) is better; otherwise it is worse. @return -1: there is none. */
+/* Choose an axis of one index along which to merge records at this distance. Axes along which a place with a distance
+ * other than 0 must keep step 0 (`still`) are excluded. Prefer an axis that is `near` of places whose distance is 1,
+ * and avoid one that is `near` of other places. @return -1: there is none. */
 static int free_axis(const patterns *p, int64_t record[], const int64_t apart[])
 {
     int best = -1, most = 0;

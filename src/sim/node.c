@@ -77,8 +77,8 @@ static int64_t processor_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Begin an operation: the state machine plans it. The real time of this is measured, for the figures; the virtual processor
- * needs the time that the model gives. */
+/* Begin an operation: the state machine plans it. The processor time that planning takes here is recorded for the
+ * figures only; the virtual clock advances by plan_ns for each new plan. */
 static void begin_operation(dcli_sim *sim, int n, int64_t number)
 {
     dcli_sim_node *node = &sim->node[n];

@@ -33,7 +33,8 @@ dcl_status dcli_image_write(dcli_image_file *file, const void *bytes, size_t cou
 
 /* ---- PNG: image_png.c, if there is libpng -------------------------------------------------------------------------- */
 
-/** Whether there is libpng. @return DCL_OK or DCL_ERR_UNSUPPORTED. */
+/** Refuse PNG files if DCL was built without libpng. @param path  of the file, for the error. @return DCL_OK or
+ *  DCL_ERR_UNSUPPORTED. */
 dcl_status dcli_png_check(const char *path);
 dcl_status dcli_png_begin(dcli_image_file *file, int64_t rows, const char *comment);
 dcl_status dcli_png_rows(dcli_image_file *file, int64_t rows, const uint8_t *pixels);

@@ -61,8 +61,8 @@ static int by_start(const void *a, const void *b)
     return (first->start > second->start) - (first->start < second->start);
 }
 
-/* List the regions in the order of their start along the slowest axis, so that a binary search finds those of a slab.
- * Empty regions are left out. */
+/* List the regions that are not empty in the order of their start along the slowest axis (`order`), each with the
+ * largest end up to it (`reach`), so that two binary searches find those of a slab. */
 static dcl_status sort_regions(dcli_npy_walk *walk, int64_t count)
 {
     struct start *starts = dcli_malloc((size_t)count * sizeof *starts);

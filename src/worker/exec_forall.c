@@ -396,7 +396,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     return status;
 }
 
-/* Launch all rows at once, from a table that work-items share. @param table  NULL: kernels read it at its address. */
+/* Launch all rows at once, from a table that work-items share. @param table  NULL: kernels read the rows in host
+ * memory, at launch->row. */
 static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
                                dcli_memory *table, dcli_argument arguments[], int count)
 {

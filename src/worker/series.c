@@ -184,7 +184,8 @@ static bool has_set_with(const dcli_series *series, const dcli_series_set *wante
     return false;
 }
 
-/* Find the bodies that recur, without those that the program evicts. */
+/* Find the bodies that recur among the recent launches. Bodies that the host has evicted are left out.
+ * @param large  the last batch was large: judge by the last DCLI_RECENT_LARGE batches instead of DCLI_RECENT. */
 static dcli_series_set find_recurring(const dcli_worker *worker, bool large)
 {
     int64_t body[DCLI_SERIES_BODIES];

@@ -35,8 +35,8 @@ bool dcli_tree_believes(const dcli_worker *worker, int from, dcli_message *messa
 /** Send a KERNEL, OPERATIONS or FAILED to all children. With a tree, the host adds the tags (not to FAILED), and stores
  *  the message until it has surely arrived. The message has no tags afterwards. */
 dcl_status dcli_tree_send_down(dcli_worker *worker, dcli_message *message);
-/** Send the failure of an operation to all children, as the host does with the first FAILED of an operation, and a node
- *  with those from its parent. */
+/** Send the failure of an operation, without its sentence and cause, to all children: the host does so with the first
+ *  FAILED of an operation, a node with each from its parent. */
 dcl_status dcli_tree_pass_on(dcli_worker *worker, const dcli_msg_failed *failed);
 void dcli_tree_free(dcli_worker *worker);
 
