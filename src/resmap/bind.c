@@ -29,7 +29,8 @@ static dcl_status check_rank(const dcli_map_rule *rule, const dcl_grid *grid)
     return DCL_OK;
 }
 
-/* Turn a rule for all ranks into one for the grid's rank. */
+/* Complete a rule for a grid of this rank: a rule for all ranks gets its axes, and nodes that the rule does not arrange
+ * yet are divided among the axes. */
 static void fill_rank(dcli_map_rule *rule, int rank)
 {
     for (int d = 0; rule->rank == 0 && d < rank; d++) {

@@ -134,8 +134,9 @@ struct listed {
     dcl_status status;
 };
 
-/* Insert the blocks of a listed box that the query touches. @param whole  the listed box. @param part  what the query
- * has of it. Their numbers follow those of the boxes earlier in the list. */
+/* Insert the blocks of a listed box that a query touches, axis by axis from axis d on. Block numbers follow those of
+ * the boxes earlier in the list. @param whole  the listed box. @param part  its intersection with the query.
+ * @param number  of the blocks along the axes before d. */
 static dcl_status count_listed(const struct listed *listed, int d, const dcl_box *whole, const dcl_box *part,
                                int64_t number)
 {

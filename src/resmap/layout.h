@@ -10,6 +10,7 @@
 #include "segment/region.h"
 #include "segment/view.h"
 
+/** The families of maps: each axis is divided by itself; pieces are dealt; boxes are listed. */
 typedef enum dcli_map_kind { DCLI_MAP_AXES, DCLI_MAP_DEALT, DCLI_MAP_BOXES } dcli_map_kind;
 
 /** A range of consecutive nodes: first .. first + count - 1. */
@@ -17,7 +18,7 @@ typedef struct dcli_node_range {
     int first, count;
 } dcli_node_range;
 
-enum { DCLI_MOST_OVERLAP = 65536 }; /* most lines around a part */
+enum { DCLI_MOST_OVERLAP = 65536 }; /* most lines before a part, and after it */
 
 enum {
     DCLI_NODE_RANGES = 32
@@ -46,7 +47,7 @@ typedef struct dcli_map_rule {
     int64_t piece[DCL_MAX_RANK]; /* elements of a piece per axis; rank 0: 1 along each axis of any grid */
     int64_t seed;                /* DCL_DEAL_HASH: which permutation of the pieces */
     /* DEALT by table: for each run of consecutive pieces its length and its node. BOXES: for each box its node,
-     * start[rank], count[rank]. NULL: neither. A rule that is owned holds a reference. */
+     * start[rank], count[rank]. NULL: neither. The rule of a map or layout holds a reference. */
     dcli_table *list;
     /* grains: elements per axis of a block and of a tile; rank 0: chosen when bound, by the sizes below */
     int block_rank, tile_rank;
@@ -70,7 +71,8 @@ typedef struct dcli_map_rule {
 
 #define DCLI_ALL_PERIODIC ((1U << DCL_MAX_RANK) - 1)
 
-/** DEALT by hash: the permutation of the piece numbers (scatter.c). */
+/** DEALT by hash: the permutation of the piece numbers below `total`, as pairs of numbers below `high` and `low`
+ *  (scatter.c). */
 typedef struct dcli_scatter {
     int64_t total, high, low;
     dcli_divisor by_low;
@@ -206,7 +208,8 @@ static inline bool dcli_has_points(const dcl_axis *axis)
 
 /** Check a rule. @return DCL_OK, or DCL_ERR_INVALID with the field, value and remedy. */
 dcl_status dcli_map_rule_check(const dcli_map_rule *rule);
-/** Whether two checked rules lay every grid in the same way, including grains. */
+/** Whether two checked rules lay out every grid alike: owners, offsets, grains, fill value, halo, periodic axes and
+ *  overlap. */
 bool dcli_map_rule_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 
 /** Append nodes first .. first + count - 1 to a rule's list; none of them may be in it. Increases node_count. A list
@@ -244,9 +247,9 @@ void dcli_layout_release(const dcli_layout *layout);
  *  grains may differ. */
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b);
 
-/** Number of a node's elements that are contiguous in a file of the whole grid, on average. It is a lower bound,
- *  except that runs which the edge of the grid cuts count as whole. @param fortran_order  the file has the first
- *  axis fastest. */
+/** Number of a node's elements that are contiguous in a file of the whole grid, on average. It is a lower bound, except
+ *  that runs which the edge of the grid cuts count as whole. Not for strided maps. @param fortran_order  the file has
+ *  the first axis fastest. @return INT64_MAX: the grid has no elements. */
 int64_t dcli_layout_run(const dcli_layout *layout, bool fortran_order);
 
 /** Reshape: the layout of a grid with another shape and as many elements of the same type, in which element n in
@@ -263,7 +266,7 @@ static inline int dcli_layout_node(const dcli_layout *layout, int place)
     return layout->rule.range_count == 0 ? place : dcli_map_rule_node(&layout->rule, place);
 }
 
-/** The axis that the layout divides among nodes; if it divides several, or pieces are dealt, the first. */
+/** The axis that a per-axis layout divides among nodes; 0 if it divides none or several, and for other families. */
 int dcli_layout_divided_axis(const dcli_layout *layout);
 
 /** The place of a node in a layout's map: dcli_map_rule_place(). */
@@ -299,8 +302,8 @@ static inline bool dcli_layout_wraps(const dcli_layout *layout, int d)
 }
 
 /** Whether a box lies in the halo of a node: each of its elements is the node's own, or within the halo's widths of
- *  one. Along periodic axes its indices may extend beyond the grid. @param scratch  overwritten. @return DCL_OK or
- *  DCL_ERR_NOMEM. */
+ *  one. Along periodic axes its indices may extend beyond the grid. A "no" may be wrong: more than 64 boxes of the node
+ *  near this one are not examined. @param scratch  overwritten. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_layout_near(const dcli_layout *layout, int node, const dcl_box *box, dcli_region_list *scratch,
                             bool *near_out);
 
@@ -308,7 +311,8 @@ dcl_status dcli_layout_near(const dcli_layout *layout, int node, const dcl_box *
  *  to DCLI_NODE_RANGES steps if the map lists its nodes. */
 void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out);
 
-/** Number of elements for which a node's storage has room, including padding and cut slots. */
+/** Number of elements for which a node's storage has room, including padding, cut slots and the lines around its
+ *  part. */
 int64_t dcli_layout_storage(const dcli_layout *layout, int node);
 /** Number of elements that a node owns. */
 int64_t dcli_layout_owned(const dcli_layout *layout, int node);
@@ -356,8 +360,9 @@ dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, d
 bool dcli_layout_is_dense(const dcli_layout *layout, int d);
 
 /** Number of tiles of a node. Tiles are boxes of the local array for per-axis maps. For dealt maps they are boxes of a
- *  slot if a tile is smaller than a piece, else runs of whole slots. Together they have all elements that the node
- *  owns, and no others; a tile may be empty, in a slot whose piece is cut. */
+ *  slot if a tile is smaller than a piece, else runs of whole slots. For maps of boxes they are boxes of a listed box,
+ *  or several small listed boxes. Together they have all elements that the node owns, and no others; a tile may be
+ *  empty, in a slot whose piece is cut. */
 int64_t dcli_layout_tile_count(const dcli_layout *layout, int node);
 /** Append the regions of tiles first .. first + count - 1 of a node, which must exist; they are merged across tiles if
  *  the map allows. All tiles of a node give the same regions as dcli_layout_regions(NULL). @return DCL_OK or
@@ -388,7 +393,8 @@ void dcli_block_set_free(dcli_block_set *set);
 dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
                               int64_t *extra_in_out);
 
-/** Make a map of a rule. @param rule  checked here. @return the map, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
+/** Make a map of a rule. @param rule  checked here, copied, and still the caller's: the map holds references of its
+ *  own. @return the map, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
 /** dcl_map_block() for calls of the library: messages name the function that the program has called. */
 dcl_map *dcli_map_new_block(dcl_cluster *cluster);
@@ -406,8 +412,8 @@ dcl_status dcli_map_check_index(const dcl_grid *grid, const int64_t index[]);
 typedef dcl_status dcli_locate_fn(const dcl_map *map, const dcl_grid *grid, const int64_t index[], int *node_out,
                                   int64_t *offset_out);
 /** As dcl_map_locate(), with a map's handle, but without pinning it (base/handle.h), which would take longer than
- *  finding an element. @param otherwise  called instead for grids that the map was not queried with before, and for
- *  errors; it pins the handle. */
+ *  finding an element. @param otherwise  called instead, and its status returned, if the map has not cached a layout of
+ *  this grid, and for errors; it pins the handle. */
 dcl_status dcli_map_locate_seen(const dcl_map *handle, const dcl_grid *grid, const int64_t index[], int *node_out,
                                 int64_t *offset_out, dcli_locate_fn *otherwise);
 

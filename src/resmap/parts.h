@@ -25,8 +25,8 @@ enum { DCLI_MOST_BOXES = 1 << 17 };
 
 /* ---- map.c: what every constructor begins with */
 
-/** Begin the rule of a new map of a cluster: set the nodes that are alive now, and the sizes of grains. @return DCL_OK,
- *  or DCL_ERR_INVALID: too many ranges of nodes. */
+/** Begin the rule of a new map of a cluster: set the nodes that are alive now, and the sizes of grains. @return DCL_OK;
+ *  DCL_ERR_NODE_LOST: no node is alive; DCL_ERR_INVALID: too many ranges of nodes. */
 dcl_status dcli_map_rule_for(const dcl_cluster *cluster, dcli_map_rule *rule_out);
 dcl_status dcli_map_check_rank(int rank);
 
@@ -37,7 +37,8 @@ dcl_status dcli_nodes_check(const dcli_map_rule *rule);
 bool dcli_nodes_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 /** The largest node number + 1. */
 int dcli_nodes_end(const dcli_map_rule *rule);
-/** Convert a list of places, ascending, into a list of nodes. */
+/** Replace the places in an ascending list by their nodes, again in ascending order: entry n need not be the node of
+ *  place n. */
 void dcli_nodes_convert(const dcli_map_rule *rule, dcli_node_list *list);
 /** Append a place to an unsorted list that may contain a place several times; dcli_places_sort() sorts it at the end.
  *  Whenever the list is full, it is sorted and its duplicates are removed, so that its length stays in proportion to
@@ -162,18 +163,22 @@ void dcli_every_outward(const dcli_layout *layout, dcli_region_list *list, int64
 
 /** Bring the halo of a rule into one form, as far as its rank is known, so that equal halos compare equal. */
 void dcli_halo_settle(dcli_map_rule *rule);
-/** Check the overlap of a rule (overlap.c). @return DCL_OK or DCL_ERR_INVALID. */
+/** Check the overlap of a rule (overlap.c): its lines, and that a map with an overlap divides axes and has no replicas,
+ *  halo or steps. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_overlap_check(const dcli_map_rule *rule);
-/** Set `around` of a layout whose axes are divided. @return DCL_OK, or DCL_ERR_INVALID: another axis than the first is
- *  divided, or a node has several runs of it. */
+/** Give a layout whose axes are divided room for the lines of rule.overlap: set `around` and `lead`, unless the first
+ *  axis lies on one node. @return DCL_OK, or DCL_ERR_INVALID: another axis than the first is divided, or a node has
+ *  several runs of it. */
 dcl_status dcli_overlap_bind(dcli_layout *layout);
 
-/** Check the widths and periodic axes of a rule. @return DCL_OK or DCL_ERR_INVALID. */
+/** Check the halo of a rule: widths, periodic axes, and that a map with a halo is neither replicated nor strided.
+ *  @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_halo_check(const dcli_map_rule *rule);
 /** Whether two rules have the same halo and the same periodic axes. */
 bool dcli_halo_equal(const dcli_map_rule *a, const dcli_map_rule *b);
 /** Set the halo's widths for every axis of the grid. @param rule  has the grid's rank. @return DCL_OK, or
- *  DCL_ERR_INVALID: widths for another rank, or larger than a periodic axis. */
+ *  DCL_ERR_INVALID: widths for another rank, larger than a periodic axis, or a periodic axis that the grid does not
+ *  have. */
 dcl_status dcli_halo_bind(dcli_map_rule *rule, const dcl_grid *grid);
 
 /* ---- fill_value.c: fill values */

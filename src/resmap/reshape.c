@@ -45,7 +45,7 @@ static bool is_padded(const dcli_layout *layout, const dcl_grid *grid)
     return pitch_of(layout, grid) != grid->extent[grid->rank - 1];
 }
 
-/* Refuse layouts with padded rows. The last axis is not divided. */
+/* Refuse layouts with padded rows. Called only for layouts whose last axis is not divided. */
 static dcl_status check_unpadded(const dcli_layout *layout)
 {
     int64_t row = layout->grid.extent[layout->grid.rank - 1];

@@ -1,5 +1,5 @@
-/* resmap/tiles.c - the tiles of a node, each computed by one task: boxes of its local array, boxes of a slot, or runs
- * of whole slots. */
+/* resmap/tiles.c - the tiles of a node, each computed by one task: boxes of its local array, boxes of a slot, runs of
+ * whole slots, or boxes of a listed box (boxes.c). */
 #include "base/check.h"
 #include "resmap/parts.h"
 
