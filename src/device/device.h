@@ -1,4 +1,5 @@
-/* device/device.h - one OpenCL device: finding, opening, memory, programs, launches. The only room that uses OpenCL.
+/* device/device.h - one OpenCL device: finding, opening, memory, programs, launches. The only room, besides icd and
+ * remote, that uses OpenCL.
  * Threads: a device and its objects are used by one thread at a time (the worker that serves it). */
 #ifndef DCLI_DEVICE_DEVICE_H
 #define DCLI_DEVICE_DEVICE_H
@@ -20,9 +21,10 @@ dcl_status dcli_device_enumerate(int capacity, dcl_device_info info_out[], int *
 /** Describe one device. @param platform_out, id_out  its cl_platform_id and cl_device_id. @return DCL_OK, DCL_ERR_DEVICE
  *  (there is no device of this number). */
 dcl_status dcli_device_identify(int number, dcl_device_info *info_out, void **platform_out, void **id_out);
-/** Find the numbers of the devices that a selection names (grammar: dcl_open()); NULL: the default. @return at least
- *  one, or DCL_ERR_DEVICE (none on this host, with the remedy) or DCL_ERR_INVALID (the selection names none, or is
- *  malformed). */
+/** Find the numbers of the devices that a selection names (grammar: dcl_open()); NULL: the default.
+ *  @param numbers_out  [capacity]. @param count_out  how many are named, at least 1, perhaps more than `capacity`.
+ *  @return DCL_OK; DCL_ERR_DEVICE: there is none on this host, with the remedy; DCL_ERR_INVALID: the selection names
+ *          none, or is malformed; DCL_ERR_NOMEM. */
 dcl_status dcli_device_select(const char *selection, int capacity, int numbers_out[], int *count_out);
 
 /** Open device `number`, with a context and in-order queues of its own. */
@@ -116,7 +118,7 @@ void dcli_device_end_imports(dcli_device *device, int owner, int64_t number);
 /** Whether a memory was imported from this place. The descriptor is not compared: numbers are never used twice. */
 bool dcli_memory_is_import(const dcli_memory *memory, const dcli_memory_place *place);
 /** Call `fn` before a memfd is unmapped here and its descriptor closed, which happens some time after the last memory
- *  in it was released. fn NULL: stop. */
+ *  in it was released, and for each piece of peer memory before it is freed. fn NULL: stop. */
 void dcli_device_on_unmap(dcli_device *device, dcli_unmapped_fn *fn, void *user);
 /** Wait until launched kernels that write the memory (for_writing: that use it at all) are complete, so that the host
  *  may access it. */
@@ -177,10 +179,12 @@ dcl_status dcli_slot_fetch(dcli_slot *slot, dcli_memory *source, size_t offset_b
 bool dcli_slot_is_complete(dcli_slot *slot, dcl_status *status_out);
 /** Wait until all commands that use the slot are complete. @return their result. */
 dcl_status dcli_slot_finish(dcli_slot *slot);
-/** Whether most of the ring is in use, so that nothing that needs slots should be started. False if no command runs and
- *  no slot is held, apart from lent ones. */
+/** Whether less than 8 MB of the ring's pinned or scratch memory are free, so that nothing that needs slots should be
+ *  started. False if no command runs and no slot is held, apart from lent ones. Frees returned slots whose commands are
+ *  complete. */
 bool dcli_slots_are_short(dcli_device *device);
-/** Wait until dcli_slots_are_short() is false. Does not wait for slots that are held. */
+/** Wait for the commands of returned slots until dcli_slots_are_short() is false. It stays true if slots that are held
+ *  are the cause. */
 void dcli_slots_await(dcli_device *device);
 
 /* Slots are lent to other threads of the process: at most three quarters of the ring, so that the serving thread never
@@ -192,7 +196,7 @@ dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes);
 /** Lend a slot that the serving thread has taken; all commands that use it are complete. @return false: too much is
  *  lent already, or the slot has no pinned memory. */
 bool dcli_slot_lend(dcli_slot *slot);
-/** The slot of this device whose host memory begins at this address; NULL: there is none. */
+/** The slot of this device whose pinned host memory contains this address; NULL: there is none. */
 dcli_slot *dcli_slot_at(dcli_device *device, const void *host);
 
 /** Register host memory, so that this device copies between it and its own memory at the speed of slots: see
@@ -218,12 +222,12 @@ dcl_status dcli_device_fill(dcli_device *device, dcli_memory *target, int64_t ta
                             const int64_t target_step[], const void *element, int rank, const int64_t count[],
                             size_t element_bytes);
 
-/** Compile a program.
- *  @param kernels  [kernel_count] names, by the numbers that launches give; NULL: the program has no kernel of this number.
- *                  Programs are cached per device by source: building the same source again returns another reference to
- *                  the same program.
+/** Compile a program. Programs are cached per device by source: building the same source again returns another
+ *  reference to the same program.
+ *  @param kernels    [kernel_count] names, by the numbers that launches give; NULL: the program has no kernel of this
+ *                    number.
  *  @param fresh_out  whether it was compiled now (not found in this device's cache); may be NULL.
- *  @param log_out  on DCL_ERR_BODY the compiler's log, freed with dcli_free(); else NULL.
+ *  @param log_out    on DCL_ERR_BODY the compiler's log, freed with dcli_free(), or NULL if there is none; else NULL.
  *  @return DCL_OK, DCL_ERR_BODY (the source does not compile), DCL_ERR_DEVICE, DCL_ERR_NOMEM. */
 dcl_status dcli_program_build(dcli_device *device, const char *source, int kernel_count, const char *const kernels[],
                               dcli_program **program_out, bool *fresh_out, char **log_out);
@@ -334,9 +338,10 @@ typedef void dcli_timed_fn(void *user, uint64_t ticket, int64_t begin_ns, int64_
  *  record no times. @param fn  NULL: for none. */
 void dcli_device_on_timed(dcli_device *device, dcli_timed_fn *fn, void *user);
 /** Call `fn(user)`, from any thread, when launch `ticket` is complete or has failed, or a little later if its event was
- *  dropped. On devices with memory of their own, also call it once per transfer direction, when the oldest transfer is
- *  complete. If the launch is already complete, or there is nothing to do, call it before returning. Where the same `user`
- *  has asked before, it is called once. `fn` may only signal. If this function fails, `fn` may not be called. */
+ *  dropped. On devices with memory of their own, also call it when the oldest command of each other busy queue
+ *  (transfers, packing, unpacking) is complete. If the launch is complete but a later one is not, or if no queue is
+ *  busy, call it before returning. Where the same `user` has asked before, it is called once. `fn` may only signal.
+ *  Submits the launches to the device. If this function fails, `fn` may not be called. */
 dcl_status dcli_device_notify(dcli_device *device, uint64_t ticket, void (*fn)(void *user), void *user);
 
 #endif

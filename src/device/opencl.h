@@ -53,7 +53,8 @@ typedef struct dcli_found {
 dcl_status dcli_find_devices(dcli_found found_out[], int *count_out);
 /** Whether two devices of different platforms are the same hardware. */
 bool dcli_found_same(const dcli_found *a, const dcli_found *b);
-/** Mark the devices that are used by default. */
+/** Mark the devices that are used by default: all GPUs and accelerators; if there are none, the CPU devices of the
+ *  first platform that has some. */
 void dcli_mark_defaults(dcli_found found[], int count);
 
 /* ---- the device ---------------------------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ typedef struct dcli_mark {
     cl_event event;
     const char *call; /* name of the OpenCL function that enqueued the command */
     int sum;          /* of measured times, to which that of the command is added; -1: none */
-    bool told;        /* its begin and end are reported */
+    bool told;        /* its begin and end are reported to timed_fn */
     int64_t added_ns; /* when the command was enqueued; 0: not known, because clocks need not be compared */
     void *noticed_by; /* `user` of the last dcli_device_notify() that asked for its end; NULL: there was none */
 } dcli_mark;
@@ -247,11 +248,12 @@ void dcli_probe_forget(void);
 
 /** The size of a mapping for that many bytes: whole pages; from 2 MB on, whole huge pages. */
 size_t dcli_pages_round(size_t bytes);
-/** Map zeroed pages, in huge pages where useful. @param bytes  from dcli_pages_round(). @param shared  in a memfd of
- *  their own. @return DCL_OK or DCL_ERR_NOMEM. */
+/** Map zeroed pages, in huge pages where useful; on devices with peers.on, allocate peer memory instead, with undefined
+ *  contents. @param bytes  from dcli_pages_round(). @param shared  in a memfd of their own. @return DCL_OK or
+ *  DCL_ERR_NOMEM; for peer memory as dcli_peers_map(). */
 dcl_status dcli_pages_map(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
 /** Map memory whose pages are allocated later: private pages at their first write, those of a memfd by
- *  dcli_pages_back(). Never huge pages. */
+ *  dcli_pages_back(). Never huge pages. Peer memory, as of dcli_pages_map(), is allocated at once. */
 dcl_status dcli_pages_map_sparse(dcli_device *device, size_t bytes, bool shared, dcli_mapping *mapping_out);
 /** Allocate the pages of a range, if there is enough memory. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_pages_back(dcli_device *device, const dcli_mapping *mapping, size_t offset, size_t bytes);
@@ -274,8 +276,9 @@ dcl_status dcli_buffer_cut(dcli_device *device, cl_mem whole, size_t offset, siz
 /** Fill contiguous bytes of device memory by a pattern, in order with launches. @param at  byte offset in the memory's
  *  buffer. */
 dcl_status dcli_memory_fill(dcli_memory *memory, size_t at, const void *pattern, size_t pattern_bytes, size_t bytes);
-/** Find out whether memory of this device can be peer memory, and whether the device can import that of the other GPUs.
- *  If not, the reason is logged and device->peers stays off. */
+/** Set device->peers.on if this device can make and read memory of every GPU of the host, which is tried here.
+ *  Otherwise it stays off, and the reason is logged, unless the device is the only GPU, works in host memory, or its
+ *  driver lacks the extensions. Clears this thread's error. */
 void dcli_peers_open(dcli_device *device, const dcli_found *found);
 /** Allocate peer memory with undefined contents. @param bytes  of dcli_pages_round(), a multiple of a huge page.
  *  @return DCL_OK; DCL_ERR_NOMEM, DCL_ERR_UNSUPPORTED, DCL_ERR_DEVICE. */
@@ -288,7 +291,8 @@ dcli_pieces *dcli_pieces_new(int count, size_t bytes);
 dcl_status dcli_pieces_import(dcli_device *device, const int descriptors[], dcli_pieces *pieces);
 /** Import one piece. @param descriptor  borrowed. */
 dcl_status dcli_piece_import(dcli_device *device, int descriptor, size_t bytes, cl_mem *buffer_out);
-/** Free pieces that no command has used. NULL is accepted. */
+/** Free a record of pieces: release their buffers and close their descriptors. Commands that use them must have ended:
+ *  otherwise call dcli_pieces_leave(). NULL is accepted. */
 void dcli_pieces_free(dcli_pieces *pieces);
 /** Free pieces when the commands queued so far have ended. The driver itself retains only the first piece while a
  *  command uses the memory. */
@@ -331,8 +335,8 @@ size_t dcli_pool_bytes(const dcli_device *device);
 
 /* ---- device memory (spare.c) --------------------------------------------------------------------------------- */
 
-/** Take a buffer of at least that many bytes, with undefined contents; a retained one if it fits and no command uses it.
- *  @return DCL_OK, DCL_ERR_NOMEM or DCL_ERR_DEVICE. */
+/** Take a buffer of at least that many bytes, with undefined contents; a retained one if it fits and no command uses
+ *  it. @param size_out  bytes of the buffer. @return DCL_OK, DCL_ERR_NOMEM or DCL_ERR_DEVICE. */
 dcl_status dcli_spare_take(dcli_device *device, size_t bytes, cl_mem *buffer_out, size_t *size_out);
 /** Return a buffer. @param size  from dcli_spare_take(). @param used  tickets of the last commands that use it; they may
  *  still run. */
@@ -355,7 +359,8 @@ uint64_t dcli_ticket_add(dcli_device *device, dcli_direction direction, const ch
 /** Whether a command should have an event. Only small launches on GPUs may have none, because there an event costs a third
  *  of the launch. @param items  work-items of a launch. */
 bool dcli_ticket_wants_event(const dcli_device *device, dcli_direction direction, size_t items);
-/** Wait for all commands and requested callbacks, and drop all events. @return false if a callback does not come. */
+/** Wait for all commands, and up to 1 s for requested callbacks, and drop all events. @return false if a callback does
+ *  not come: it may still use the device. */
 bool dcli_ticket_end(dcli_device *device);
 /** Release the events of complete commands. */
 void dcli_ended_release(dcli_device *device);

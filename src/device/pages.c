@@ -31,8 +31,9 @@ static dcl_status fail_to_map(const dcli_device *device, size_t bytes, const cha
         bytes, device->info.number, device->info.name, why);
 }
 
-/* Refuse a mapping that clearly exceeds free memory. The system grants mappings without backing them, and would kill a
- * program that later touches too much. Small mappings are checked together, the more often the less is free. */
+/* Refuse a mapping that exceeds the free memory; before that, the pool of free blocks is emptied. The system grants
+ * mappings without backing them, and would kill a program that later touches too much. Small mappings are not checked
+ * until half of the memory that the last check left, but at most DCLI_LARGE_BYTES, has been mapped. */
 static dcl_status check_available(dcli_device *device, size_t bytes)
 {
     if (bytes < DCLI_LARGE_BYTES && bytes <= device->unseen_bytes) {

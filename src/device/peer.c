@@ -112,7 +112,9 @@ static dcl_status find_functions(dcli_device *device, const dcli_found *found)
                      peers->import == NULL ? "clCreateBufferWithProperties" : "clEnqueueAcquireExternalMemObjectsKHR");
 }
 
-/* Get the number of GPUs that libcuda knows, and this device's number among them; refused if it is not one of them. */
+/* Set gpus_out to the number of GPUs that libcuda knows and device->peers.gpu to this device's number among them, and
+ * look up the functions that import memory. @return DCL_ERR_UNSUPPORTED: this device is not one of these GPUs, or a
+ * function is missing. */
 static dcl_status find_gpus(dcli_device *device, const dcli_found *found, int *gpus_out)
 {
     dcl_status status = dcli_cuda_count(gpus_out);

@@ -7,6 +7,7 @@
  *  @return to be passed to the end function; NULL, and nothing is dropped, if another thread is filtering or there is
  *          no descriptor or thread. */
 struct dcli_quiet *dcli_quiet_begin(void);
+/** Restore standard error. Waits up to 500 ms for lines that are still to be forwarded. NULL is accepted. */
 void dcli_quiet_end(struct dcli_quiet *quiet);
 
 #endif

@@ -54,7 +54,8 @@ static void drain(dcli_device *device, const dcli_queue *queue)
         device->lost = true;
 }
 
-/* Status of a command: CL_COMPLETE, greater (not yet complete), or less (failed). */
+/* Status of a command: CL_COMPLETE, greater (not yet complete), or less (failed). If the status cannot be read, record
+ * this as the command's failure and wait until the queue is empty, so that nothing in it still runs. */
 static cl_int ask(dcli_device *device, const dcli_queue *queue, const dcli_mark *mark)
 {
     cl_int state = CL_QUEUED;
