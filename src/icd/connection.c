@@ -496,8 +496,8 @@ static bool hear_printed(icd_device *device, const dcli_received *received)
     return true;
 }
 
-/* Carry out a transfer in place: the payload is the memory of the buffer. Copy between it and the program's memory, and
- * tell the server. @return false: the memory cannot be written. */
+/* Carry out a transfer in place: the payload lies in the buffer's own memory. Copy between it and the program's memory,
+ * and tell the server. @return false: the buffer is to be written, and its memory is not mapped for writing. */
 static bool copy_in_place(icd_device *device, icd_transfer *transfer, const dcli_received *received)
 {
     void *region;

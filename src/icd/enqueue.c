@@ -393,7 +393,7 @@ static cl_int begin_copy(cl_command_queue handle, cl_mem source_handle, cl_mem t
     return status == CL_SUCCESS ? begin_with(handle, target_handle, count, waits, queue_out, target_out) : status;
 }
 
-/* The place of a buffer's bytes in the buffer to which it belongs. */
+/* The buffer that has the bytes: of a sub-buffer, its parent. */
 static const icd_mem *storage_of(const icd_mem *mem) { return mem->parent != NULL ? mem->parent : mem; }
 
 static cl_int send_copy(icd_queue *queue, icd_mem *source, icd_mem *target, bool whole, icd_event *event,

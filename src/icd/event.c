@@ -210,7 +210,8 @@ cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *eve
 
 static void call_event(icd_call *call) { call->function.event(call->handle, call->status, call->user); }
 
-/* Call the functions registered for `status` or an earlier one. @param told  the status passed to them. */
+/* Queue calls of the functions that are registered for `status` or an earlier one. @param told  an error is passed
+ * to all of them; otherwise each gets the status for which it is registered. */
 static void call_back(icd_event *event, cl_int status, cl_int told)
 {
     for (icd_call **at = &event->calls; *at != NULL;) {

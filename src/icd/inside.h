@@ -348,7 +348,10 @@ struct icd_transfer {
     char *host;     /* of the first byte */
     icd_loan *loan; /* of its event; NULL: `host` is copied before it is sent */
     int64_t host_row_pitch, host_slice_pitch;
-    int64_t total, moved, granted, eager, told;
+    int64_t total, moved; /* bytes: of all; that were sent or received */
+    int64_t granted;      /* writes: up to where the server has asked for bytes */
+    int64_t eager;        /* writes: bytes that were sent before they were granted */
+    int64_t told;         /* reads: of `moved`, as the server was told last */
 };
 
 /** A question that a call waits for. */
@@ -390,13 +393,16 @@ extern const cl_icd_dispatch icd_dispatch;
 
 /** Enter a call: take the lock. @return false: this is a forked process, in which nothing works. */
 bool icd_enter(void);
+/** Leave a call: see to it that the commands which it has appended are sent (icd_post()), and give up the lock. */
 void icd_leave(void);
+/** A new number of an object, event, transfer or question. */
 int64_t icd_number(void);
 /** Start the thread that calls functions of the program, if there is none. @return false: it cannot be started. */
 bool icd_can_call(void);
 /** Queue a call of the program's function, for the thread that makes these calls. */
 void icd_call_later(icd_call *call);
-/** Answer a query: copy `bytes` of `value`. */
+/** Answer a query: copy `bytes` of `value`. @param size  bytes for which value_out, which may be NULL, has room.
+ *  @return CL_SUCCESS, or CL_INVALID_VALUE: it has too few. */
 cl_int icd_answer(const void *value, size_t bytes, size_t size, void *value_out, size_t *size_out);
 cl_int icd_answer_text(const char *text, size_t size, void *value_out, size_t *size_out);
 #define ICD_ANSWER(type, ...) icd_answer(&(type){__VA_ARGS__}, sizeof(type), size, value, size_out)
@@ -411,34 +417,40 @@ void icd_open_servers(void);
 void icd_report_loss(void *server, int node, const char *seen);
 /** Find a property of a device. @return NULL: unknown. */
 const icd_fact *icd_device_fact(const icd_device *device, int64_t key);
+/** A property of a device that is a number. @return 0: unknown. */
 cl_ulong icd_device_number(const icd_device *device, cl_device_info what);
 
 /* ---- connection: connection.c; with the lock ---- */
 
-/** Send what waits, receive at least one message or wake-up, and handle losses. The caller has the connection.
- *  @return false: no device is left. */
+/** Send what waits, receive at least one message or wake-up, and handle losses. The caller has the connection, and
+ *  not the lock. @return false: no device is left. */
 bool icd_serve_once(icd_server *server);
 /** Send the commands of a device. The caller has the connection, and not the lock. */
 void icd_send_batches(icd_device *device);
-/** Append a command to the device's batch; icd_leave() sees to it that it is sent. Arrays and text are copied. @return
- *  CL_SUCCESS, CL_OUT_OF_HOST_MEMORY, CL_DEVICE_NOT_AVAILABLE. */
+/** Append a command to the device's batch; icd_leave() sees to it that it is sent, except DCLI_CL_FORGET_EVENT,
+ *  which waits for another command. Arrays and text are copied. @return CL_SUCCESS, CL_OUT_OF_HOST_MEMORY,
+ *  CL_DEVICE_NOT_AVAILABLE. */
 cl_int icd_send(icd_device *device, const dcli_msg_command *command);
 /** Whether the servers of two devices can send each other data and ends of events. */
 bool icd_are_joined(const icd_device *one, const icd_device *other);
-/** Handle the loss of a device. */
+/** Record that a device is lost: drop its unsent commands, and end its events with an error. */
 void icd_lose(icd_device *device, const char *why);
 /** Begin a transfer. From then on, `transfer` belongs to the connection. */
 void icd_transfer_begin(icd_transfer *transfer);
 /** Forget a transfer whose event has ended. */
 void icd_transfer_end(icd_device *device, int64_t number);
-/** Ask a question, and wait for the answer; the lock is given up meanwhile. `question` must not move. */
-cl_int icd_question_await(icd_device *device, icd_question *question);
+/** Begin a question, which must not move until icd_question_await(): it is sent as a QUERY if it has a kind; otherwise
+ *  the caller sends the command that asks it. */
 void icd_question_begin(icd_device *device, icd_question *question);
+/** Wait for the answer to a question that has begun, and end the question; the lock is given up meanwhile. @return the
+ *  status in the answer; CL_DEVICE_NOT_AVAILABLE: there is none; CL_OUT_OF_HOST_MEMORY: `failed`. */
+cl_int icd_question_await(icd_device *device, icd_question *question);
 void icd_question_free(icd_question *question);
 const icd_fact *icd_question_fact(const icd_question *question, int64_t key);
 
 /* ---- who serves a connection: turn.c; with the lock ---- */
 
+/** Prepare a connection to be served by several threads in turn. */
 dcl_status icd_turn_open(icd_server *server);
 /** The function of a server's own thread. */
 void *icd_serve(void *server);
@@ -458,17 +470,23 @@ void icd_wait(icd_device *device, bool (*has_come)(const void *what), const void
 
 /* ---- events: event.c; with the lock ---- */
 
-/** Make the event of a command. @param waits  [count] events to wait for; they are of the same context. */
+/** Make the event of a command, with one reference, which is the caller's: the program gets it by icd_enqueued().
+ *  @param waits  [count] events to wait for, which icd_check_waits() has accepted. @return NULL: no memory. */
 icd_event *icd_event_make(icd_context *context, icd_queue *queue, icd_device *device, cl_command_type type,
                           cl_uint count, const cl_event waits[]);
+/** End an event, if it has not ended: forget its transfer, tell the servers that have a user event for it, call at_end,
+ *  queue the calls of the program's functions, and wake the threads that wait. @param ended  its profiling times; NULL:
+ *  they are unknown. */
 void icd_event_end(icd_event *event, cl_int status, const dcli_msg_ended *ended);
 /** Let the write of an event, for which the calling thread waits, send memory of the program without copying it. */
 void icd_event_lend(icd_event *event);
-/** Check a wait list. */
+/** Check a wait list. @return CL_SUCCESS, CL_INVALID_EVENT_WAIT_LIST, or CL_INVALID_CONTEXT: an event is of another
+ *  context. */
 cl_int icd_check_waits(const icd_context *context, cl_uint count, const cl_event waits[]);
-/** Wait until an event has ended, without the lock. @return its status. */
+/** Wait until an event has ended; the lock is given up meanwhile. @return its status. */
 cl_int icd_await(icd_event *event);
-/** Add an event to those that `event` waits for. */
+/** Add an event to those that `event` waits for. @param other  NULL, or complete: nothing is added. @return
+ *  CL_SUCCESS or CL_OUT_OF_HOST_MEMORY. */
 cl_int icd_event_also(icd_event *event, icd_event *other);
 
 /* ---- buffers: memory.c; with the lock ---- */
@@ -476,17 +494,24 @@ cl_int icd_event_also(icd_event *event, icd_event *other);
 /** Make sure that a device has a buffer, with its contents if `reads`; note that it is written if `writes`.
  *  @param event  of the command: it will wait for the contents. @param number_out  of the buffer on that server. */
 cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads, bool writes, int64_t *number_out);
+/** Send the command of a transfer between memory of the program and a buffer, and begin the transfer.
+ *  @param in    into the buffer. @param span  in the buffer; the pitches are those of `host`.
+ *  @param gate  must end before bytes of a write are sent; NULL: nothing must. @return as icd_command_send(). */
 cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t mem_number, icd_event *event, bool in,
                             const dcli_span *span, void *host, int64_t host_row_pitch, int64_t host_slice_pitch,
                             icd_event *gate);
 /** Send a command with an event, which the server will end. @return as icd_send(); after an error the event has not
  *  begun. */
 cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command);
-/** Finish an entry point that has enqueued: give the event to the program, wait if it blocks. Drops the reference.
- *  @param event_out  NULL: the program wants none. */
+/** Finish an entry point that enqueues. After a success, wait for the event if the call blocks, otherwise until the
+ *  device has room for more commands, and pass the event to the program. After a failure, end the event with it. The
+ *  caller's reference goes to the program, or is dropped. @param event  NULL with a failure: there is none.
+ *  @param event_out  NULL: the program wants none. @return `status`, or the error of an event for which the call has
+ *  waited. */
 cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out);
 
-/** Memory for a mapped region, aligned as the largest type of OpenCL C. */
+/** Memory for a mapped region, aligned to a page of 4096 bytes: more than any type of OpenCL C needs. @return NULL:
+ *  there is no memory. */
 void *icd_aligned(size_t bytes);
 void icd_aligned_free(void *memory);
 /** Free a region that is in no list. */
@@ -504,8 +529,8 @@ void icd_queue_free(icd_queue *queue);
 void icd_program_free(icd_program *program);
 void icd_kernel_free(icd_kernel *kernel);
 void icd_event_free(icd_event *event);
-/** The kernel's number on a device, made if needed, with its arguments as they are now set. @return CL_SUCCESS, or why
- *  it cannot be launched. */
+/** The kernel's number on a device, made if needed, with its arguments as they are now set; their buffers are made
+ *  ready by icd_mem_use(). @return CL_SUCCESS, or why it cannot be launched. */
 cl_int icd_kernel_prepare(icd_kernel *kernel, icd_queue *queue, icd_event *event, int64_t *number_out);
 /** Whether all arguments are set, and their buffers exist. @return CL_SUCCESS or CL_INVALID_KERNEL_ARGS. */
 cl_int icd_kernel_complete(const icd_kernel *kernel);

@@ -78,7 +78,7 @@ static cl_int make_of(icd_device *device, bool is_binary, const void *bytes, siz
     return append(device, number, bytes, length);
 }
 
-/* Make a program on a server, and a program for each header that it includes.
+/* Make a program on a server, unless it is there and includes nothing, and a program for each header that it includes.
  * @param number_out  [bundle->count] the numbers of the headers' programs. */
 static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle, int64_t number_out[])
 {
@@ -356,7 +356,7 @@ static cl_int find_places(const icd_program *program, cl_uint count, const cl_de
     return CL_SUCCESS;
 }
 
-/* Say in the build logs that a program includes too much. */
+/* Fail a build, because the program includes too much; the build logs say so. */
 static cl_int too_many(icd_program *program, const bool place[])
 {
     char text[200];

@@ -214,7 +214,8 @@ static void add_devices(icd_server *server)
     pthread_mutex_unlock(&icd.lock);
 }
 
-/* Open one session for all workers, so that their servers reach each other. @return false: not all of them can be opened. */
+/* Open one session for all workers, so that their servers reach each other. @return false: nothing was opened, so
+ * they can be opened one by one. If opening fails later than that, the reason is printed, and no devices are added. */
 static bool open_together(const dcl_config *config)
 {
     opening open;

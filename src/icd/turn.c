@@ -118,7 +118,8 @@ static void wake(icd_server *server)
 
 void icd_wake(icd_device *device) { wake(device->server); }
 
-/* Send what waits for a device from this thread, if none serves the connection. icd.lock is held, and given up meanwhile. */
+/* Send what waits for a device from this thread, if none serves the connection. icd.lock is held, and given up
+ * meanwhile. @return false: another thread has the connection, so nothing was sent. */
 static bool send_now(icd_device *device)
 {
     icd_server *server = device->server;
@@ -174,7 +175,8 @@ static void summon_others(const icd_server *own)
             wake(icd.server[s]);
 }
 
-/* Stop serving. The connection is locked, and icd.lock is not. */
+/* Stop serving. At entry the connection is locked and icd.lock is not; at return icd.lock is held and the connection
+ * is not. */
 static void leave(icd_server *server)
 {
     pthread_mutex_lock(&icd.lock);
@@ -189,7 +191,7 @@ static void leave(icd_server *server)
     pthread_mutex_unlock(&server->serving);
 }
 
-/* Serve a connection until what this thread waits for has come. */
+/* Serve a connection until what this thread waits for has come. icd.lock is held, and given up meanwhile. */
 static void serve_until(icd_server *server, bool (*has_come)(const void *what), const void *what)
 {
     server->taken = true;
