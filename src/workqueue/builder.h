@@ -133,8 +133,8 @@ dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 /** Append a want of the current batch. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
-/** Find a node's part of an operand if it is one region that is looked up once: *one_out is NULL otherwise, and for nodes
- *  other than the planned one and, in a plan for a pair, the other node. It stays valid as long as the builder. */
+/** Find a node's part of an operand if it is one region. *one_out is NULL if it is not, and for all nodes but the
+ *  planned one and, in a plan for a pair, the other one. The region stays valid as long as the builder. */
 dcl_status dcli_builder_one(dcli_builder *builder, int k, int node, const dcli_region **one_out);
 /** Find the regions of a box that a node owns: they replace the contents of builder->regions. */
 dcl_status dcli_builder_regions(dcli_builder *builder, int k, int node, const dcl_box *box);

@@ -12,20 +12,21 @@ enum {
     DCLI_LOANS_RUNNING = 8  /* most borrowed batches in a device's queue */
 };
 
-/** How many of `possible` batches to launch together. @param all  they are all batches of the operation. @param batch_ns
- *  predicted time of one; 0: it is not known. @param others  other nodes of the session: if they are many, the last launches
- *  are shorter */
+/** How many of `possible` batches to launch together. @param all  they are all batches of the operation.
+ *  @param batch_ns  predicted time of one; 0: it is not known, and one is launched. @param others  other nodes of
+ *  the session: if they are many, the last launches are shorter */
 int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others);
 
 /** The time of a launch as far as it counts for dcli_lend_is_enough(). @param expected_ns  predicted time; 0: it is not
  *  known, so the launch counts as long */
 int64_t dcli_lend_queued_ns(int64_t expected_ns);
-/** Whether a device has enough to do, so that batches which could be lent are not launched now.
+/** Whether a device has enough to do, so that batches which could be lent are not launched now: its queue has two
+ *  launches, and work for 0.25 ms, or for 2 ms if some of it was borrowed.
  *  @param launches  number of launches in its queue.
  *  @param ns        predicted time of these.
  *  @param borrowed  some of these are batches of other nodes.
- *  @param last      the waiting batches are the last ones of an operation. Then one launch in the queue is enough, because
- *                   a batch in the queue cannot be lent any more. */
+ *  @param last      the waiting batches are the last ones of an operation. Then one launch suffices instead of two,
+ *                   because a batch in the queue cannot be lent any more. The time must suffice all the same. */
 bool dcli_lend_is_enough(int64_t launches, int64_t ns, bool borrowed, bool last);
 /** Whether `waiting` batches are the last ones of the `batches` of an operation: at most a sixteenth. */
 bool dcli_lend_are_last(int64_t waiting, int64_t batches);

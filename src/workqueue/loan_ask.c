@@ -72,8 +72,9 @@ void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes)
     asking->question_bytes = loan_bytes / MOST_QUESTIONS;
 }
 
-/* Ask a node, unless it was already asked for all batches that it may have. @param few  this node asks few others.
- * @return whether it was asked. */
+/* Ask a node, if it may have batches for which it was not asked yet, and it is time. @param few  this node asks few
+ * others: then it does not ask one that has not returned a batch of its own. @param later_out  set to true if it may
+ * be asked later. @return whether it was asked. */
 static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_t bytes, int64_t now_ns, bool few,
                        bool *later_out)
 {

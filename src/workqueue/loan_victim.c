@@ -111,8 +111,8 @@ static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int6
     return node->terms.loan_of(node->terms.user, op->operation, b, count, node->terms.self, thief, size_out) == DCL_OK;
 }
 
-/* Find the first batch of the loan whose last batch is `end` - 1: it has at most `most` batches, all of which may be lent.
- * @return `end`: batch `end` - 1 may not be lent. */
+/* Find the first batch of the loan whose last batch is `end` - 1. A loan has at most `most` batches, does not cross a
+ * multiple of `each`, and contains only batches that may be lent. @return `end`: batch `end` - 1 may not be lent. */
 static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t most, int64_t each)
 {
     int64_t first = end, least = (end - 1) / each * each;

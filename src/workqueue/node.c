@@ -414,7 +414,8 @@ static bool collect_failures(dcli_node *node, int q)
     return true;
 }
 
-/* Add failures to watermarks for a node: those that it was not told, or the next few of them. @return false: no memory. */
+/* Add failures to watermarks for a node: those that it was not told, or the next few of them. @param all_out  none
+ * is left to tell. @return false: no memory. */
 static bool tell_failures(dcli_node *node, int q, dcli_action *action, bool *all_out)
 {
     struct dcli_telling *telling = &node->telling;

@@ -154,8 +154,8 @@ void dcli_node_close(dcli_node *node);
 dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation);
 /** Peer `from` grants the first `chunks` T chunks. */
 dcl_status dcli_node_grant(dcli_node *node, int from, int64_t operation, int64_t chunks);
-/** Peer `from` lets this one send the first `chunks` T chunks of an operation, but does not read them, because its plan
- *  has failed: they are sent empty. */
+/** Peer `from` grants the first `chunks` T chunks of an operation, but will not read them, because its plan has failed:
+ *  send them empty. */
 dcl_status dcli_node_decline(dcli_node *node, int from, int64_t operation, int64_t chunks);
 /** A chunk has arrived: T (written false: number in the stream from `from` to here) or U. The executor keeps the
  *  payload until DROP or COMMIT names it (peer and plan->chunk[].number). */
@@ -226,25 +226,26 @@ bool dcli_node_next(dcli_node *node, dcli_action *action_out);
 /** Get the next action that tells a peer our watermarks (DCLI_DO_MARKS), which dcli_node_next() returns after all others.
  *  @return false if there is none. */
 bool dcli_node_next_marks(dcli_node *node, dcli_action *action_out);
-/** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT, LEND,
- *  RUN_LOAN, COMMIT_LOAN), no RECALL, and retires no operation; all other actions continue. The executor holds it while it has an action that it cannot start
- *  yet, or must still copy outputs of a batch to own parts. */
+/** Hold or release. While held, the state machine returns no action that touches memory (RUN, SKIP, PACK, COMMIT,
+ *  LEND, RUN_LOAN, COMMIT_LOAN), no RECALL, and retires no operation; all other actions continue. The executor holds
+ *  it while it has an action that it cannot start yet, or must still copy outputs of a batch to own parts. */
 void dcli_node_hold(dcli_node *node, bool hold);
 
-/** Pause or go on. While paused, the state machine returns no RUN or SKIP for a batch of a loop body that has several, and no RUN_LOAN;
- *  everything else continues. The executor pauses it while the device has enough to do, because a batch that has been
- *  started cannot be lent. */
+/** Pause or go on. While paused, the state machine returns no RUN or SKIP for a batch of a loop body that has
+ *  several, and no RUN_LOAN; everything else continues. The executor pauses it while the device has enough to do,
+ *  because a batch that has been started cannot be lent. */
 void dcli_node_pause(dcli_node *node, bool pause);
 /** Whether the next batch is one that dcli_node_pause() concerns. */
 bool dcli_node_has_lendable(const dcli_node *node);
 /** Whether failures are to be published, or batches of the current operation wait to be started. */
 bool dcli_node_has_due(const dcli_node *node);
 /** Whether this node has started everything that it has seen, except batches of the last operation, a loop body with
- *  several.
- *  @param operation_out  the operation that it is at, if batches of it wait; else NULL */
+ *  several. @param operation_out  the operation that it is at, if batches of it wait; else NULL.
+ *  @param next_out  the first of them, @param count_out  their number; else 0. */
 bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out, int64_t *next_out, int64_t *count_out);
-/** How many batches of a plan that was cut so that batches can be lent (dcli_plan.fine) could be started together with batch `batch`, for which the last RUN was returned:
- *  the number, at most `most`, of those that follow it without a gap and can start now. 0 for other plans. */
+/** How many batches could be started together with batch `batch`, for which the last RUN was returned, in a plan
+ *  that was cut so that batches can be lent (dcli_plan.fine): the number, at most `most`, of those that follow it
+ *  without a gap and can start now. 0 for other plans. */
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most);
 /** Start `count` of the batches that dcli_node_more() has counted, as RUN does; each of them ends like one that RUN has
  *  started. */

@@ -342,7 +342,7 @@ bool dcli_lending_run(dcli_node *node, dcli_action *action);
  *  loan. */
 bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t first, int64_t count);
 void dcli_lending_lost(dcli_node *node, int peer);
-/** Note that an operation was opened. */
+/** Set `lendable` of an operation that was opened, and count it if it is. */
 void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op);
 /** The oldest open operation is finished: keep it, if lending may still need it. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op, bool *kept_out);

@@ -73,8 +73,9 @@ static inline const dcl_grid *dcli_operand_grid(const dcli_operand *operand)
 }
 
 /** The subscripts of access `a` of a FORALL, both as in the body, and for the grid of the array behind the view (the
- *  same without a view). Periods are taken into account. @return DCL_OK, or DCL_ERR_BODY: one overflows, or has a period
- *  for which the elements that are read cannot be computed. */
+ *  same without a view). Ranges of inner axes and periods are taken into account. @return DCL_OK; DCL_ERR_BODY: one
+ *  overflows, or has a period for which the elements that are read cannot be computed; or as of
+ *  dcli_operation_inner(). */
 dcl_status dcli_operation_subscripts(const dcli_operation *operation, int a, dcli_subscripts *own_out,
                                      dcli_subscripts *base_out);
 
@@ -85,9 +86,10 @@ dcl_status dcli_operation_inner(const dcli_operation *operation, int64_t start_o
 /** The valid indices of access `a` of a FORALL: the grid that the operation sees and, for reads along a periodic axis,
  *  the widths of the halo beyond its edges; for a subscript with a period, one period on both sides. */
 dcl_grid dcli_access_grid(const dcli_operation *operation, int a);
-/** What an access reads for the indices in `space`: dcli_footprint() of its subscripts as in the body, and the box of
- *  the base, which on periodic axes may extend beyond the array's grid (segment/image.h). @return false if nothing is
- *  read; both are then empty. */
+/** What an access reads for the indices in `space`: dcli_footprint() of its subscripts as in the body, and the box
+ *  of the base, which on periodic axes may extend beyond the array's grid (segment/image.h). @param cut_out  as of
+ *  dcli_footprint(): for some index it reads outside the grid. @return false if nothing is read; both are then
+ *  empty. */
 bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_subscripts *own, const dcl_box *space,
                            dcl_box *seen_out, dcl_box *footprint_out, bool *cut_out);
 
@@ -97,7 +99,8 @@ void dcli_operation_resolve(dcli_operation *operation);
 /** FORALL: check what depends on the arrays: equal extents of outputs, ranks and types of the parameters, declarations
  *  (segment/declared.h), the box in the first output's grid, subscripts within 64 bits, no element read or written at
  *  two different subscripts while its array is written, no broadcast output.
- *  @return DCL_OK, DCL_ERR_INVALID, DCL_ERR_RANGE, DCL_ERR_BODY (alias; proposes a second array and dcl_swap). */
+ *  @return DCL_OK; DCL_ERR_INVALID; DCL_ERR_RANGE; DCL_ERR_BODY (alias; proposes a second array and dcl_swap);
+ *          DCL_ERR_UNSUPPORTED: only some elements of outputs are stored, and they are laid out differently. */
 dcl_status dcli_operation_check(const dcli_operation *operation);
 
 #endif

@@ -21,11 +21,11 @@ typedef struct dcli_valid_lines {
                       each read lines that the one before it wrote, or only the same line */
 } dcli_valid_lines;
 
-/** Choose whether a FORALL that is about to be issued uses the lines around parts, and set `overlap` and the operands' `fresh`.
- *  Call it before dcli_operation_resolve().
- *  If the map has an overlap, a body that can use the lines does. If DCL has reserved them (dcli_layout_reserve()), only a
- *  body of a time loop does: several steps have led to its inputs. Bodies that stand alone thus move and lend as without
- *  these lines.
+/** Choose whether a FORALL that is about to be issued uses the lines around parts, and set `overlap` and the operands'
+ *  `fresh`. Call it before dcli_operation_resolve().
+ *  If the map has an overlap, a body that can use the lines does, unless they are too few for a second such step. If
+ *  DCL has reserved them (dcli_layout_reserve()), only a body of a time loop does: several steps have led to its
+ *  inputs. Bodies that stand alone thus move and lend as without these lines.
  *  @param lines  [operand_count] of the operands' storages; NULL for operands that are no arrays. */
 void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[]);
 /** Record an operation that was issued, of any kind. @param lines  as of dcli_overlap_choose(); updated. */
@@ -35,7 +35,8 @@ void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *cons
 dcl_status dcli_overlap_check_received(const dcli_operation *operation);
 /** Whether nodes receive lines for an operation with an overlap. */
 bool dcli_overlap_receives(const dcli_operation *operation);
-/** List the nodes that may exchange lines with `self` in an operation with an overlap. */
+/** Add to a list the nodes with which `self` may exchange lines in an operation with an overlap: the owners of the
+ *  lines around its part. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_overlap_partners(const dcli_operation *operation, int self, dcli_node_list *partners);
 
 #endif
