@@ -231,7 +231,9 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
  *  freed. */
 void dcli_cluster_free(dcl_cluster *cluster);
 /** Determine in which way each node gets elements from each other one: by the ways that their devices support and
- *  DCL_TRANSFER allows. @return DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
+ *  DCL_TRANSFER allows. It also turns lending off (config.steal = "never") if DCL_STEAL is "pays" and the device of a
+ *  node is no processor.
+ *  @return DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
 /** Open a cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
 dcl_cluster *dcli_open_processes(const dcl_config *config);
@@ -254,6 +256,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence);
 
 /* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
 
+/** Set cluster->hooks, by which the host's worker tells the cluster what has happened. Without the lock. */
 void dcli_cluster_hooks(dcl_cluster *cluster);
 /** List the speakers, the peers whose watermarks are finite. Call it after watermarks have become infinite, or
  *  finite. */
@@ -361,7 +364,8 @@ dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
 /** Lay a grid over the nodes by a map, as a new array of the cluster is. @return DCL_OK, or the failure of
  *  dcli_layout_bind(). */
 dcl_status dcli_array_bind(dcl_cluster *cluster, const dcl_grid *grid, const dcl_map *map, dcli_layout *layout_out);
-/** Make an array, as dcl_agile() does. Waits while the window of open operations is full. */
+/** Make an array, as dcl_agile() does. Waits while the window of open operations is full. @param unset  its elements
+ *  are undefined at first, instead of 0. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
 /** Note the name by which a body of the program calls an array; that of a view counts only if the array has none. NULL is
  *  accepted. */
@@ -442,6 +446,7 @@ dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int coun
  *  @param added  the arguments that the parser adds: arrays of partial results that are all 0, and scalars, all named
  *                dcli_partials_name. There are no more than DCLI_MAX_PARAMS arguments in all.
  *  @param results_out  [DCLI_MAX_RESULTS] how each result is reduced, in the order of the arguments.
+ *  @param grid_out  that of the array that gives the indices.
  *  @param computing_out  the nodes that own elements at which the body runs: no other has partial results; NULL: not
  *                        wanted. It begins empty. */
 dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const char *body, int count,
@@ -452,7 +457,8 @@ dcl_status dcli_reduction_run(dcl_cluster *cluster, const dcl_box *box, const ch
                               const dcl_arg args[]);
 /** Whether the text of a reduction into arrays is keyed: keyed.c. */
 bool dcli_call_is_keyed(const char *text, int count, const dcl_arg args[]);
-/** The arguments of a keyed reduction as the parser knows them: outputs are results. @param args_out  [count]. @return how many */
+/** The arguments of a keyed reduction as the parser knows them: outputs are results, and DCL_FAST is left out.
+ *  @param args_out  [count]. @return how many are in args_out. */
 int dcli_keyed_args(int count, const dcl_arg args[], dcl_arg args_out[]);
 /** Run a keyed reduction: dcl_reduce(). */
 dcl_status dcli_keyed_run(dcl_cluster *cluster, const dcl_box *box, const char *text, int count, const dcl_arg args[]);

@@ -236,7 +236,8 @@ static dcl_status start(const struct reduction *r)
     return status;
 }
 
-/* Pass the operations on. */
+/* Check the reduction and give each of its operations to r->look instead of running it. Imagined arrays stand for the
+ * partial results. Takes the lock. */
 static dcl_status look_at(const struct reduction *r)
 {
     dcl_array *partials = NULL, *level[DCLI_MAX_RESULTS][2] = {{NULL}};

@@ -28,7 +28,8 @@ void *dcli_host_address(const dcli_host_array *host, const dcl_box *box, int64_t
 dcl_status dcli_host_array_open(dcl_cluster *cluster, dcli_host_array *host);
 /** Make an array without storage, of the same map. Takes the lock. @param number  as of dcli_array_imagine(). */
 dcl_status dcli_host_array_imagine(dcl_cluster *cluster, int number, dcli_host_array *host);
-/** Wait until the elements were copied to the nodes: afterwards nobody accesses the memory. Takes the lock. */
+/** Wait until the host has sent the elements that the nest reads: afterwards nobody accesses the memory, though the
+ *  nodes may not have the elements yet. Takes the lock. */
 dcl_status dcli_host_array_copied(dcl_cluster *cluster, dcli_host_array *host);
 /** Wait until the nest has computed the array. Takes the lock. */
 dcl_status dcli_host_array_wait(dcl_cluster *cluster, dcli_host_array *host);

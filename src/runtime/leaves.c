@@ -208,7 +208,9 @@ static dcl_status store_values(struct reduction *r)
     return status;
 }
 
-/* Reduce the last axis of an array. @param to_out  what is left. */
+/* Reduce the last axis of an array of result n: if it is longer than a leaf (DCLI_LEAF elements), to one element for
+ * each leaf; otherwise, or if the array has DCL_MAX_RANK axes, to one element. @param to_out  the new array, without
+ * the axis if that has one element left and was not the only one. */
 static dcl_status reduce_axis(struct reduction *r, int n, dcl_array *from, dcl_array **to_out)
 {
     dcl_grid grid = *dcli_array_grid(from);

@@ -26,7 +26,9 @@ void dcli_partials_args(dcl_array *array, int64_t stamp, dcl_arg args_out[DCLI_P
 /** Read what a reduction has left in an array, and store its results in the program's variables. Waits.
  *  @param computing  the nodes that may have partial results. @param grid  of the array that gives the indices.
  *  @param args       [count] of the reduction; a result without a variable is left out.
- *  @param top        [results] from dcli_tree_combine(), which are read instead; NULL: there is no tree. */
+ *  @param top        [results] from dcli_tree_combine(), which are read instead; NULL: there is no tree.
+ *  @return DCL_OK; DCL_ERR_RANGE: the body accessed elements outside, but the results are stored; or another
+ *          failure. */
 dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_node_list *computing,
                               const dcl_grid *grid, const dcli_result reduced[], int count, const dcl_arg args[],
                               dcl_array *const top[]);

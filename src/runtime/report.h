@@ -165,7 +165,9 @@ dcl_status dcli_report_advise_map(dcli_report *report, const dcli_planned *plann
  *  much move. */
 dcl_status dcli_report_advise_together(dcli_report *report, const dcli_planned *planned);
 
-/** Plan with another map for the first output and all arrays that have its map. @param names  receives their names.
+/** Plan with another map for the first output and all arrays that have its map; for the first output alone if they
+ *  cannot be changed together.
+ *  @param names      receives the names of those arrays.
  *  @param bytes_out  bytes that would move; -1: this cannot be planned. */
 dcl_status dcli_report_try_for_all(const dcli_report *report, const dcli_planned *planned, const dcli_map_rule *rule,
                                    char *names, size_t capacity, int64_t *bytes_out);

@@ -16,10 +16,12 @@ dcl_status dcli_stream_open(dcl_cluster *cluster, const dcli_loops_plan *plan, i
 /** Check all of an operation that can be known before it is run; as dcli_stream_run(). */
 dcl_status dcli_stream_check(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
                              const int host_of[]);
-/** Run an operation. Its results are in the program's memory when later operations, or dcli_stream_close(), need them there.
+/** Run an operation, or keep it, with a copy of its arguments, to run it together with the next ones. Its results are
+ *  in the program's memory when later operations, or dcli_stream_close(), need them there.
  *  @param args     [operation->operand_count] its arguments.
  *  @param host_of  [operation->operand_count] the number in `host` of each argument; -1: none.
- *  @return DCL_OK; DCL_ERR_NOMEM: even the smallest step does not fit; DCL_ERR_UNSUPPORTED. */
+ *  @return DCL_OK; DCL_ERR_NOMEM: even the smallest step does not fit; DCL_ERR_UNSUPPORTED; or the failure of an
+ *          operation that was kept. */
 dcl_status dcli_stream_run(dcli_stream *stream, const dcli_loops_call *operation, const dcl_arg args[],
                            const int host_of[]);
 /** Wait for all results, and end. @return status, or that of a transfer; if it is a failure after results were copied back, the error

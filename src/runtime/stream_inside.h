@@ -118,17 +118,21 @@ dcl_status dcli_stream_want(struct run *run, int array, bool reads, dcl_array *v
 /** Start what was noted, once earlier copies of the same elements have ended: to nodes with memory of their own in pieces, in both
  *  directions in turn. */
 dcl_status dcli_stream_start(dcli_stream *stream);
-/** Wait for the transfers of rounds before `round`; after a failure, too: the memory is then not used any more. */
+/** Wait for all transfers of rounds before `round`, even if one of them, or `status`, is a failure: the program's
+ *  memory is then not used any more. @return `status` if it is a failure, otherwise the first failure of a transfer. */
 dcl_status dcli_stream_collect(dcli_stream *stream, int64_t round, dcl_status status);
 /** Copy what two slots of a node have in common. */
 dcl_status dcli_stream_copy_common(struct run *run, int array, const dcl_box *box, dcl_array *from, dcl_array *to);
 
 /* ---- stream_steps.c: steps of an operation ---- */
 
+/** Make the rings of slots of all nodes, which are empty. End them with dcli_stream_end_steps(). */
 dcl_status dcli_stream_begin_steps(struct run *run);
 /** Run the steps from `first` on. */
 dcl_status dcli_stream_run_steps(struct run *run, int64_t first);
-/** Run the first MEASURED_STEPS steps one after the other, measure the last of them, and keep what was measured. */
+/** Run the first MEASURED_STEPS steps one after the other, measure the last of them and a small copy, and keep the
+ *  speed for later operations of this kind. @param speed  its rates of copies change only if the step copies enough
+ *  to tell them. */
 dcl_status dcli_stream_measure(struct run *run, dcli_tiles_speed *speed);
 /** Give back the buffers of all nodes. */
 void dcli_stream_end_steps(struct run *run);
@@ -137,7 +141,8 @@ void dcli_stream_end_steps(struct run *run);
 
 /** Whether an operation may run together with others. */
 bool dcli_stream_can_join(const struct run *op);
-/** Run operations together as far as this is faster. @param done_out  the number that was run, from the first one on */
+/** Run operations together as far as this is faster. @param done_out  how many were run, from the first one on; the
+ *  others were not begun. 0: none. */
 dcl_status dcli_stream_run_together(dcli_stream *stream, int count, struct run *const op[], int *done_out);
 
 #endif
