@@ -1,6 +1,6 @@
 /* programs.c - whole programs as a new user writes them, with bodies only, against OpenMP loops of the same algorithm, taking turns.
  *
- *     programs [rounds] [name]        5 rounds if not given; name: of one program
+ *     programs [rounds] [name ...]    5 rounds if not given; names: of the programs to run
  *
  * heat: 500 steps on 2048 x 2048 floats, with the sum of squares of the change each 50 steps. gradient: 100 steps of a conjugate
  * gradient for the five-point Laplacian on 1024 x 1024 floats, from a given right side. "fused": OpenMP computes the sums in
@@ -712,6 +712,15 @@ static void run_mandelbrot(dcl_cluster *cluster, const char *where, int rounds)
     dcl_release(map);
 }
 
+/* Whether a name is among those of the command line, or there are none. */
+static bool is_wanted(const char *name, int count, char *const names[])
+{
+    bool wanted = count <= 0;
+    for (int n = 0; n < count && !wanted; n++)
+        wanted = strcmp(names[n], name) == 0;
+    return wanted;
+}
+
 int main(int count, char *arguments[])
 {
     static const struct program {
@@ -733,7 +742,7 @@ int main(int count, char *arguments[])
         check(cluster != NULL, "dcl_open");
         logarithms = ratios = 0;
         for (size_t n = 0; n < sizeof programs / sizeof programs[0]; n++)
-            if (count < 3 || strcmp(arguments[2], programs[n].name) == 0)
+            if (is_wanted(programs[n].name, count - 2, arguments + 2))
                 programs[n].run(cluster, where, rounds);
         check(ratios > 0, "no such program");
         printf("geometric mean of %d, %s: dcl / OpenMP %.2f\n", ratios, where, exp(logarithms / ratios));

@@ -315,8 +315,9 @@ typedef enum dcli_variant {
  *    - reductions: `__global long *`, the node's part of the partial results;
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
  *    - CPU: `__global const long *table` of rows of dcli_row_length() longs; `ulong at`: if not 0, the table is at this
- *      address instead; `long rows`: their number; any number of work-items share them; dcl_gathered and dcl_straight:
- *      as in kernel/gather.h;
+ *      address instead; `long rows`: their number; any number of work-items share them; `ulong claims_at` and `ulong
+ *      turn`: if claims_at is not 0, they share them by the claims at this address (kernel/claim.h), in this turn, 1 to
+ *      DCLI_CLAIM_TURNS; dcl_gathered and dcl_straight: as in kernel/gather.h, then claims_at and turn;
  *    - GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; dcl_one has no more arguments for rows, the
  *      others: `__global const long *table` of dcli_row_own() longs per row, and `uint first, rows, each`. If `each` is 0,
  *      `row` is run; otherwise `rows` rows whose own numbers are in the table, from number `first` on, each by `each`

@@ -5,6 +5,7 @@
 extern const char dcli_cl_min[]; /* emitted before all other texts */
 extern const char dcli_cl_report[];
 extern const char dcli_cl_cpu[];   /* what programs for CPUs begin with */
+extern const char dcli_cl_claim[]; /* emitted once, with DCL_PART_LONGS */
 extern const char dcli_cl_names[]; /* emitted before the following texts, each of which is emitted once per element
                                       type, which it calls dcl_T */
 extern const char dcli_cl_turn[], dcli_cl_store[];

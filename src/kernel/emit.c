@@ -10,6 +10,7 @@
 #include "kernel/block.h"
 #include "kernel/bounded.h"
 #include "kernel/cl.h"
+#include "kernel/claim.h"
 #include "kernel/gather.h"
 #include "kernel/guard.h"
 #include "kernel/inner.h"
@@ -291,6 +292,12 @@ void dcli_emit_opening(dcli_text *out, const dcli_body *body)
     if (body->keyed) /* a key may have effects */
         dcli_text_put(out, "static uint dcl_max_uint(uint dcl_a, uint dcl_b) { return dcl_max(dcl_a, dcl_b); }\n"
                            "static ulong dcl_max_ulong(ulong dcl_a, ulong dcl_b) { return dcl_max(dcl_a, dcl_b); }\n");
+}
+
+void dcli_emit_cpu_opening(dcli_text *out)
+{
+    dcli_text_put(out, "%s%s#define DCL_PART_LONGS %d\n%s", dcli_cl_cpu, dcli_cl_names, DCLI_CLAIM_LONGS,
+                  dcli_cl_claim);
 }
 
 /* Emit the pragmas, the prelude, and the functions dcl_get<a> and dcl_put<a>.

@@ -14,6 +14,9 @@ const char *dcli_kernel_type(dcl_type type);
 /** Emit the beginning of a program: the pragmas and the prelude. */
 void dcli_emit_opening(dcli_text *out, const dcli_body *body);
 
+/** Emit the functions and macros that all programs for CPUs have. */
+void dcli_emit_cpu_opening(dcli_text *out);
+
 /** Emit "__kernel void NAME(" and the parameters that kernels of all forms have: arrays and scalars, each followed by a
  *  comma. */
 void dcli_emit_signature(dcli_text *out, const dcli_body *body, dcli_form form, dcli_variant variant);

@@ -6,9 +6,11 @@
  * sees what the steps before it in its list have written. Large operations are run by several work-items, each with a list
  * of its own (worker/waves.h).
  *
- * Arguments of the kernel: `ulong lists_at`, the address of two longs per work-item: the address of its first step and the
- * number of its steps; 0: the kernel does nothing; `ulong now_at`, the address of DCLI_SERIES_NOW_LONGS longs, or 0: before each step of the first list the
- * kernel writes there which body runs, so that others can blame that body if the step does not return. */
+ * Arguments of the kernel: `ulong lists_at`, the address of two longs per list, of which there are as many as work-items:
+ * the address of its first step and the number of its steps; 0: the kernel does nothing; `ulong now_at`, the address of
+ * DCLI_SERIES_NOW_LONGS longs, or 0: before each step of the first list the kernel writes there which body runs, so that
+ * others can blame that body if the step does not return; `ulong claims_at` and `ulong turn`: how work-items share the
+ * lists (kernel/body.h). */
 #ifndef DCLI_KERNEL_SERIES_H
 #define DCLI_KERNEL_SERIES_H
 
@@ -18,7 +20,7 @@ enum {
     DCLI_SERIES_BODIES = 8,                             /* most bodies of one program */
     DCLI_SERIES_TEXT_LONGS = 32,                        /* length of a body's text that is shown, padded with '\0' */
     DCLI_SERIES_NOW_LONGS = 1 + DCLI_SERIES_TEXT_LONGS, /* number of the running body, 0: none; its text */
-    DCLI_SERIES_ARGUMENTS = 2
+    DCLI_SERIES_ARGUMENTS = 4
 };
 
 /** The longs of a step. After the head come the addresses of the memory of each access, then the scalars, each in its own

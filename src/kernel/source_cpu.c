@@ -549,14 +549,14 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     nest.streams = variant == DCLI_VARIANT_STREAMED ? DCLI_STREAM_ALWAYS : DCLI_STREAM_NEVER;
     dcli_emit_signature(out, body, DCLI_FORM_CPU, variant);
     dcli_text_put(out, "__global const long *dcl_rows_in, const ulong dcl_rows_at, const long dcl_rows, "
-                       "__global long *dcl_report)\n{\n"
+                       "const ulong dcl_claims_at, const ulong dcl_turn, __global long *dcl_report)\n{\n"
                        "    __global const long *restrict const dcl_table =\n"
                        "        dcl_rows_at != 0 ? (__global const long *)dcl_rows_at : dcl_rows_in;\n"
-                       "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
+                       "    const long dcl_item = get_global_id(0);\n"
+                       "    dcl_share dcl_s = DCL_SHARE(dcl_claims_at, dcl_turn, dcl_rows);\n");
     dcli_emit_partials_begin(out, body, unit && dcli_keyed_folds(body));
     dcli_text_put(out,
-                  "    for (long dcl_at = dcl_rows * dcl_item / dcl_items; dcl_at < dcl_rows * (dcl_item + 1) / "
-                  "dcl_items; dcl_at++) {\n"
+                  "    for (long dcl_at; (dcl_at = dcl_share_next(&dcl_s)) >= 0;) {\n"
                   "    __global const long *const dcl_r = dcl_table + dcl_at * %d;\n",
                   dcli_row_length(body));
     dcli_nest_row(&nest);
@@ -586,12 +586,13 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
     nest.straight = straight;
     nest.streams = dcli_body_streams(body) ? DCLI_STREAM_LARGE : DCLI_STREAM_NEVER;
     dcli_emit_signature(out, body, DCLI_FORM_CPU, straight ? DCLI_VARIANT_STRAIGHT : DCLI_VARIANT_GATHERED);
-    dcli_text_put(out, "__global const long *restrict dcl_table, const long dcl_groups, __global long *dcl_report)\n{\n"
-                       "    const long dcl_item = get_global_id(0), dcl_items = get_global_size(0);\n");
+    dcli_text_put(out, "__global const long *restrict dcl_table, const long dcl_groups, const ulong dcl_claims_at, "
+                       "const ulong dcl_turn, __global long *dcl_report)\n{\n"
+                       "    const long dcl_item = get_global_id(0);\n"
+                       "    dcl_share dcl_s = DCL_SHARE(dcl_claims_at, dcl_turn, dcl_groups);\n");
     dcli_emit_places(out, body);
     dcli_text_put(out,
-                  "    for (long dcl_at = dcl_groups * dcl_item / dcl_items; dcl_at < dcl_groups * (dcl_item + 1) / "
-                  "dcl_items; dcl_at++) {\n"
+                  "    for (long dcl_at; (dcl_at = dcl_share_next(&dcl_s)) >= 0;) {\n"
                   "    __global const long *const dcl_g = dcl_table + %d + dcl_at * %d;\n",
                   DCLI_GATHER_HEAD, DCLI_GROUP_LONGS);
     dcli_emit_gathering(out, body);
@@ -607,7 +608,7 @@ static void emit_gathering_kernel(dcli_text *out, const dcli_body *body, bool st
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked,
                    const char *const names[DCLI_VARIANT_MOST])
 {
-    dcli_text_put(out, "%s%s", dcli_cl_cpu, dcli_cl_names);
+    dcli_emit_cpu_opening(out);
     dcli_emit_fold_functions(out, body, DCLI_FORM_CPU);
     dcli_text_put(out, "%s", body->slanted ? dcli_cl_bound : "");
     dcli_emit_block_functions(out, body, names);

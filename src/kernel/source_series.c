@@ -64,18 +64,21 @@ static void emit_call(dcli_text *out, const dcli_body *body, int64_t code)
 char *dcli_series_source(int count, const dcli_body *const bodies[])
 {
     dcli_text out = {0};
-    dcli_text_put(&out, "%s%s", dcli_cl_cpu, dcli_cl_names);
+    dcli_emit_cpu_opening(&out);
     for (int b = 0; b < count; b++)
         emit_functions(&out, bodies[b], b);
     dcli_text_put(
         &out,
-        "__kernel void dcl_series(const ulong dcl_lists_at, const ulong dcl_now_at)\n{\n"
+        "__kernel void dcl_series(const ulong dcl_lists_at, const ulong dcl_now_at, const ulong dcl_claims_at, "
+        "const ulong dcl_turn)\n{\n"
         "    if (dcl_lists_at == 0)\n"
         "        return;\n"
-        "    __global const long *const dcl_list = (__global const long *)dcl_lists_at + 2 * get_global_id(0);\n"
+        "    dcl_share dcl_mine = DCL_SHARE(dcl_claims_at, dcl_turn, get_global_size(0));\n"
+        "    for (long dcl_l; (dcl_l = dcl_share_next(&dcl_mine)) >= 0;) {\n"
+        "    __global const long *const dcl_list = (__global const long *)dcl_lists_at + 2 * dcl_l;\n"
         "    __global const long *dcl_s = (__global const long *)(ulong)dcl_list[0];\n"
         "    const long dcl_count = dcl_list[1];\n"
-        "    const bool dcl_tells = dcl_now_at != 0 && get_global_id(0) == 0;\n"
+        "    const bool dcl_tells = dcl_now_at != 0 && dcl_l == 0;\n"
         "    volatile __global long *const dcl_now = (volatile __global long *)dcl_now_at;\n"
         "    long dcl_last = 0;\n"
         "    for (long dcl_step = 0; dcl_step < dcl_count; dcl_step++) {\n"
@@ -98,6 +101,7 @@ char *dcli_series_source(int count, const dcli_body *const bodies[])
                   "    }\n"
                   "    if (dcl_tells)\n"
                   "        dcl_now[0] = 0;\n"
+                  "    }\n"
                   "}\n",
                   DCLI_STEP_LENGTH);
     return dcli_text_take(&out);

@@ -405,12 +405,15 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
     if (dcli_body_is_reduced(entry->operation.body))
         global = (size_t)dcli_min((int64_t)global, partial_slots(worker, entry));
     uint64_t at = table == NULL ? (uintptr_t)launch->row : 0;
-    arguments[count + 3] = arguments[count]; /* the report of accesses outside is the last argument */
+    dcli_claims_turn turn = dcli_claims_begin(&worker->as_node->claims, launch->row_count);
+    arguments[count + 5] = arguments[count]; /* the report of accesses outside is the last argument */
     arguments[count] = table != NULL ? (dcli_argument){.memory = table} : no_memory();
     arguments[count + 1] = (dcli_argument){.value = &at, .bytes = sizeof at};
     arguments[count + 2] = (dcli_argument){.value = &launch->row_count, .bytes = sizeof launch->row_count};
+    arguments[count + 3] = (dcli_argument){.value = &turn.at, .bytes = sizeof turn.at};
+    arguments[count + 4] = (dcli_argument){.value = &turn.number, .bytes = sizeof turn.number};
     worker->counters.launches++;
-    return dcli_exec_launch(worker, entry->kernel, launch->streams ? DCLI_VARIANT_STREAMED : launch->variant, count + 4,
+    return dcli_exec_launch(worker, entry->kernel, launch->streams ? DCLI_VARIANT_STREAMED : launch->variant, count + 6,
                             arguments, 1, &global, &local);
 }
 
@@ -471,7 +474,7 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
     dcli_as_node *own = worker->as_node;
     dcli_entry *entry = running->job.entry;
     dcli_own_scalar scalars[DCLI_MAX_PARAMS];
-    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 6];
+    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 7];
     dcl_status status = DCL_OK;
     bool in_place = dcli_device_in_place(own->device);
     int64_t launches = prepared->lowered.launch_count, all = launches * times_to_launch(own, entry->operation.body);

@@ -34,13 +34,16 @@ dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, cons
     dcli_argument report = arguments[count];
     arguments[count] = (dcli_argument){.memory = prepared->table[l]};
     arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};
-    arguments[count + 2] = report;
+    dcli_claims_turn turn = dcli_claims_begin(&worker->as_node->claims, launch->group_count);
+    arguments[count + 2] = (dcli_argument){.value = &turn.at, .bytes = sizeof turn.at};
+    arguments[count + 3] = (dcli_argument){.value = &turn.number, .bytes = sizeof turn.number};
+    arguments[count + 4] = report;
     for (int a = 0; a < entry->operation.body->access_count; a++)
         arguments[a].written |= launch->via[a] == DCLI_VIA_GATHER;
     worker->counters.launches++;
     worker->counters.bytes_copied += launch->gathered_bytes;
     dcl_status status =
-        dcli_exec_launch(worker, entry->kernel, launch->variant, count + 3, arguments, 1, &global, &local);
+        dcli_exec_launch(worker, entry->kernel, launch->variant, count + 5, arguments, 1, &global, &local);
     for (int64_t n = 0; n < prepared->lowered.source_count && status == DCL_OK; n++) {
         dcli_memory *memory;
         status = find_source(worker, entry, &prepared->lowered.source[n], &memory);

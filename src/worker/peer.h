@@ -12,6 +12,7 @@
 #include "worker/address_table.h"
 #include "worker/catalog.h"
 #include "worker/chunks.h"
+#include "worker/claims.h"
 #include "worker/turn.h"
 #include "worker/watch.h"
 #include "worker/worker.h"
@@ -220,6 +221,7 @@ typedef struct dcli_part_list {
 typedef struct dcli_as_node {
     dcli_device *device;
     dcli_memory *nothing;  /* dummy memory for kernel arguments without elements */
+    dcli_claims claims;    /* of launches on a CPU */
     dcli_running *running; /* [running_first .. running_count) are in use */
     int64_t running_first, running_count, running_capacity;
     dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */

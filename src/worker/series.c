@@ -478,21 +478,17 @@ static dcl_status launch(dcli_worker *worker, dcli_series *series)
 {
     dcli_device *device = worker->as_node->device;
     dcli_steps *steps = series->steps;
-    uint64_t lists_at = (uint64_t)(uintptr_t)steps->list,
-             now_at = (uint64_t)(uintptr_t)dcli_watch_step(worker->terms.watch);
-    const dcli_argument arguments[DCLI_SERIES_ARGUMENTS] = {{.value = &lists_at, .bytes = sizeof lists_at},
-                                                            {.value = &now_at, .bytes = sizeof now_at}};
-    const size_t one = 1;
+    dcli_claims *claims = &worker->as_node->claims;
+    uint64_t now_at = (uint64_t)(uintptr_t)dcli_watch_step(worker->terms.watch);
     int launches = 1;
     dcl_status status;
     steps->list[0] = (int64_t)(intptr_t)steps->step;
     steps->list[1] = series->step_count;
     if (series->large)
-        status = dcli_waves_launch(&series->waves, device, series->open->program, series->step_count, series->step,
-                                   now_at, &steps->tables, &launches);
+        status = dcli_waves_launch(&series->waves, device, claims, series->open->program, series->step_count,
+                                   series->step, now_at, &steps->tables, &launches);
     else
-        status =
-            dcli_device_launch(device, series->open->program, 0, DCLI_SERIES_ARGUMENTS, arguments, 1, &one, &one, NULL);
+        status = dcli_lists_launch(device, claims, series->open->program, steps->list, 1, now_at);
     worker->counters.launches += launches;
     dcli_watch_tick(worker->terms.watch);
     for (int u = 0; u < series->use_count && status == DCL_OK; u++)

@@ -267,16 +267,6 @@ static int64_t *put_step(const dcli_wave_step *step, const int64_t *rows, int64_
     return at + length;
 }
 
-static dcl_status run_lists(dcli_device *device, dcli_program *program, const int64_t *lists, int count,
-                            uint64_t now_at)
-{
-    uint64_t lists_at = (uint64_t)(uintptr_t)lists;
-    const dcli_argument arguments[DCLI_SERIES_ARGUMENTS] = {{.value = &lists_at, .bytes = sizeof lists_at},
-                                                            {.value = &now_at, .bytes = sizeof now_at}};
-    const size_t items = (size_t)count, one = 1;
-    return dcli_device_launch(device, program, 0, DCLI_SERIES_ARGUMENTS, arguments, 1, &items, &one, NULL);
-}
-
 /* Write steps one after the other, as one list. @return the table; NULL: no memory. */
 static dcli_wave_table *write_in_order(dcli_waves *waves, int count, const dcli_wave_step steps[])
 {
@@ -357,15 +347,15 @@ static dcli_wave_table *write_wave(dcli_waves *waves, const dcli_wave_step steps
 /* ---- launching ------------------------------------------------------------------------------------------------------ */
 
 /* Launch a table of lists in one or two phases. */
-static dcl_status run_table(dcli_device *device, dcli_program *program, const dcli_wave_table *table,
-                            const int lists[2], uint64_t now_at, int *launches)
+static dcl_status run_table(dcli_device *device, dcli_claims *claims, dcli_program *program,
+                            const dcli_wave_table *table, const int lists[2], uint64_t now_at, int *launches)
 {
     const int64_t *list = table->longs;
     dcl_status status = DCL_OK;
     for (int phase = 0; phase < 2 && status == DCL_OK; phase++) {
         if (lists[phase] == 0)
             continue;
-        status = run_lists(device, program, list, lists[phase], now_at);
+        status = dcli_lists_launch(device, claims, program, list, lists[phase], now_at);
         list += LIST_LONGS * lists[phase];
         ++*launches;
     }
@@ -399,8 +389,21 @@ static dcli_wave_table *write_first(dcli_waves *waves, const dcli_device *device
     return write_alone(waves, &steps[first], lists_out[0]);
 }
 
-dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_program *program, int count,
-                             const dcli_wave_step steps[], uint64_t now_at, dcli_wave_table **tables_out,
+dcl_status dcli_lists_launch(dcli_device *device, dcli_claims *claims, dcli_program *program, const int64_t *lists,
+                             int count, uint64_t now_at)
+{
+    uint64_t lists_at = (uint64_t)(uintptr_t)lists;
+    dcli_claims_turn turn = dcli_claims_begin(claims, count);
+    const dcli_argument arguments[DCLI_SERIES_ARGUMENTS] = {{.value = &lists_at, .bytes = sizeof lists_at},
+                                                            {.value = &now_at, .bytes = sizeof now_at},
+                                                            {.value = &turn.at, .bytes = sizeof turn.at},
+                                                            {.value = &turn.number, .bytes = sizeof turn.number}};
+    const size_t items = (size_t)count, one = 1;
+    return dcli_device_launch(device, program, 0, DCLI_SERIES_ARGUMENTS, arguments, 1, &items, &one, NULL);
+}
+
+dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_claims *claims, dcli_program *program,
+                             int count, const dcli_wave_step steps[], uint64_t now_at, dcli_wave_table **tables_out,
                              int *launches_out)
 {
     struct described all;
@@ -418,7 +421,7 @@ dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_progra
         }
         table->next = *tables_out;
         *tables_out = table;
-        status = run_table(device, program, table, lists, now_at, launches_out);
+        status = run_table(device, claims, program, table, lists, now_at, launches_out);
     }
     forget(&all);
     return status;

@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "lower/lower.h"
 #include "lower/wave.h"
+#include "worker/claims.h"
 
 /** A step of a series: one launch of a body. */
 typedef struct dcli_wave_step {
@@ -30,14 +31,18 @@ typedef struct dcli_waves {
     dcli_wave_table *spare;
 } dcli_waves;
 
+/** Launch the program of a series. @param lists  [2 * count] as the kernel's argument lists_at. @param now_at  as the
+ *  kernel's argument. @return as dcli_device_launch(). */
+dcl_status dcli_lists_launch(dcli_device *device, dcli_claims *claims, dcli_program *program, const int64_t *lists,
+                             int count, uint64_t now_at);
 /** Launch steps in an order that gives the results of one after the other.
  *  @param program      of dcli_series_source(), with the bodies of all steps.
  *  @param now_at       as the kernel's argument. Not used if there are several bodies: then nobody is blamed for a crash.
  *  @param tables_out   the tables that the kernels read, for dcli_waves_give() after their end; set in any case.
  *  @param launches_out how many kernels were started.
  *  @return DCL_OK; DCL_ERR_NOMEM; the errors of dcli_device_launch(). */
-dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_program *program, int count,
-                             const dcli_wave_step steps[], uint64_t now_at, dcli_wave_table **tables_out,
+dcl_status dcli_waves_launch(dcli_waves *waves, dcli_device *device, dcli_claims *claims, dcli_program *program,
+                             int count, const dcli_wave_step steps[], uint64_t now_at, dcli_wave_table **tables_out,
                              int *launches_out);
 /** Take back tables. */
 void dcli_waves_give(dcli_waves *waves, dcli_wave_table *tables);

@@ -598,6 +598,7 @@ static void close_as_node(dcli_worker *worker)
     dcli_series_stop(worker);       /* if it never served */
     dcli_device_close(own->device); /* waits for launches, and for callbacks, which wake the endpoint */
     dcli_series_free(own);
+    dcli_claims_close(&own->claims);
     dcli_free(own);
 }
 
@@ -652,6 +653,8 @@ static dcl_status open_as_node(dcli_worker *worker)
         status = dcli_device_open_as(terms->device, terms->log, open_flags(terms), &own->device);
     if (status == DCL_OK)
         status = dcli_memory_create_private(own->device, 256, &own->nothing);
+    if (status == DCL_OK)
+        status = dcli_claims_open(&own->claims, own->device);
     if (status == DCL_OK)
         status = dcli_series_open(worker);
     if (status == DCL_OK && terms->trace != NULL)

@@ -1,6 +1,7 @@
 /* test/kernel/device.c - run a body on the first OpenCL device. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include "kernel/device.h"
+#include "kernel/claim.h"
 
 #include <CL/cl.h>
 #include <criterion/criterion.h>
@@ -364,6 +365,19 @@ static bool streams(const test_program *program, const dcli_body *body, dcli_var
     return ++runs % 2 == 0 || dcli_rows_stream(body, table, (int64_t)rows);
 }
 
+/* Let the work-items of every second launch claim their rows, in more parts than PoCL may have threads, so that each takes
+ * rows of several parts. Fewer rows than parts leave old turns in some parts, which a later launch must not take for its
+ * own. */
+static void set_claims(cl_kernel kernel, cl_uint *at)
+{
+    enum { PARTS = 3 };
+    static _Alignas(128) uint64_t claims[(1 + PARTS) * DCLI_CLAIM_LONGS] = {PARTS};
+    static cl_ulong turn;
+    cl_ulong claims_at = ++turn % 2 == 0 ? (cl_ulong)(uintptr_t)claims : 0;
+    must(clSetKernelArg(kernel, (*at)++, sizeof claims_at, &claims_at), "clSetKernelArg");
+    must(clSetKernelArg(kernel, (*at)++, sizeof turn, &turn), "clSetKernelArg");
+}
+
 test_report test_program_run(test_program *program, const dcli_body *body, dcli_variant variant, int count,
                              test_arg args[], const int64_t start[], const int64_t stride[], const int64_t box_count[])
 {
@@ -402,6 +416,7 @@ test_report test_program_run(test_program *program, const dcli_body *body, dcli_
         must(clSetKernelArg(kernel, at++, sizeof(cl_mem), &rows_buffer), "clSetKernelArg");
         must(clSetKernelArg(kernel, at++, sizeof address, &address), "clSetKernelArg");
         must(clSetKernelArg(kernel, at++, sizeof row_count, &row_count), "clSetKernelArg");
+        set_claims(kernel, &at);
     } else {
         size = dcli_body_launch_size(body, variant, shape, (int64_t)rows, rows > 1);
         cr_assert_eq(size.rows, rows);
