@@ -301,6 +301,7 @@ dcl_status dcli_endpoint_send(dcli_endpoint *endpoint, int to, const dcli_messag
     if (status == DCL_OK) {
         endpoint->messages++;
         endpoint->payload_bytes += (int64_t)length;
+        endpoint->bulky = endpoint->bulky || (endpoint->transport->by_threads && length >= DCLI_BULK_BYTES);
     }
     return status;
 }

@@ -12,8 +12,11 @@
 #include "net/net.h"
 
 enum {
-    DCLI_SPIN_NS = 50000,         /* time for which a receive polls before it sleeps, because waking up costs more */
-    DCLI_LONG_SPIN_NS = 300000,   /* time for which it polls if there are two processors per peer, and two more */
+    DCLI_SPIN_NS = 50000,       /* time for which a receive polls before it sleeps, because waking up costs more */
+    DCLI_LONG_SPIN_NS = 300000, /* time for which it polls if there are two processors per peer, and two more */
+    DCLI_BULK_BYTES =
+        256 << 10, /* after a payload of so many bytes, a receive does not poll before it sleeps: libzmq's thread needs
+                                     some 100 us for the next one, and a processor */
     DCLI_FREE_DESCRIPTORS = 16,   /* reserved descriptors: libzmq aborts if it gets none */
     DCLI_DESCRIPTOR_MISSING = -2, /* a descriptor was sent, but this process had none free for it */
     DCLI_ROUTING_BYTES = 4        /* length of a routing id: 1, then the peer's number, because an id must not begin
@@ -123,11 +126,12 @@ struct dcli_endpoint {
     int self, peer_count;
     bool followed;                  /* the message that is being sent is (dcli_message.followed) */
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
-    bool bulky;                     /* the last message had a payload of BULK_BYTES or more, and came through libzmq */
-    struct pollfd *polled;          /* [polled_capacity] what the last poll() has found: one of the sets */
-    struct pollfd *polled_set[2];   /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
-    bool in_poll[2];                /* for each poll set: a thread is in poll() with it */
-    int *descriptors;               /* [polled_capacity] memory for the descriptors of the transport */
+    bool
+        bulky; /* the last message, in either direction, had a payload of DCLI_BULK_BYTES or more, and libzmq moves it */
+    struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
+    struct pollfd *polled_set[2]; /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
+    bool in_poll[2];              /* for each poll set: a thread is in poll() with it */
+    int *descriptors;             /* [polled_capacity] memory for the descriptors of the transport */
     int polled_capacity;
     bool *lost;           /* [peer_count] lost peers: nothing is sent to them or taken from them */
     int wake_fd;          /* eventfd that ends poll(): see dcli_endpoint_wake() */

@@ -16,10 +16,6 @@
 #include "net/endpoint.h"
 #include "net/table.h"
 
-/* After a payload of so many bytes, a receive does not poll before it sleeps: libzmq's thread needs some 100 us for
- * the next one, and a processor. */
-enum { BULK_BYTES = 256 << 10 };
-
 /* ---- one message -------------------------------------------------------------------------------------------------- */
 
 static dcl_status refuse(dcli_endpoint *endpoint, int from)
@@ -71,7 +67,7 @@ static dcl_status take(dcli_endpoint *endpoint, dcli_received *received_out)
     if (status == DCL_OK)
         status = decode(endpoint, &incoming, &received);
     if (status == DCL_OK) {
-        endpoint->bulky = endpoint->transport->by_threads && received.payload_bytes >= BULK_BYTES;
+        endpoint->bulky = endpoint->transport->by_threads && received.payload_bytes >= DCLI_BULK_BYTES;
         *received_out = received;
         return DCL_OK;
     }
