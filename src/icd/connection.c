@@ -10,7 +10,7 @@
 #include "icd/inside.h"
 
 enum {
-    READ_NOTE = 4 << 20, /* after each so many bytes of a read, the server is told that they have arrived */
+    READ_NOTE = 8 << 20, /* after each so many bytes of a read, the server is told that they have arrived */
     FAREWELL_MS = 600 /* wait at most so long after a connection has ended, until it is known how the process ended */
 };
 
