@@ -17,42 +17,6 @@ dcl_status dcli_command_broken(const char *what)
 
 enum { KEPT_FLAGS = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY };
 
-/* Called by the device's driver when nothing uses a buffer any more. */
-static void CL_CALLBACK give_place(cl_mem mem, void *user)
-{
-    dcli_place *place = user;
-    (void)mem;
-    dcli_buffers_give(place->bytes);
-    atomic_fetch_sub(&place->remote->places, 1);
-    dcli_free(place);
-}
-
-/* Make a buffer in memory that the driver of this host can map, so that its transfers are copied once. @return false: it was not
- * made. */
-static bool make_in_place(dcli_remote *remote, dcli_object *object, cl_mem_flags flags)
-{
-    dcli_place *place = dcli_malloc(sizeof *place);
-    if (place == NULL)
-        return false;
-    *place = (dcli_place){remote, dcli_buffers_take_alone(remote->terms.buffers, (size_t)object->bytes)};
-    cl_int status = CL_OUT_OF_HOST_MEMORY;
-    cl_mem mem = NULL;
-    if (place->bytes != NULL)
-        mem =
-            clCreateBuffer(remote->context, flags | CL_MEM_USE_HOST_PTR, (size_t)object->bytes, place->bytes, &status);
-    if (mem != NULL && clSetMemObjectDestructorCallback(mem, give_place, place) == CL_SUCCESS) {
-        atomic_fetch_add(&remote->places, 1);
-        object->buffer.mem = mem;
-        object->buffer.place = place->bytes;
-        return true;
-    }
-    if (mem != NULL)
-        clReleaseMemObject(mem);
-    dcli_buffers_give(place->bytes);
-    dcli_free(place);
-    return false;
-}
-
 static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *command)
 {
     if (command->number_count != 2 || command->number[1] < 1)
@@ -67,9 +31,7 @@ static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *comma
         return DCL_OK;
     }
     cl_mem_flags flags = (cl_mem_flags)command->number[0] & KEPT_FLAGS;
-    bool shares = remote->terms.shares && remote->in_place && object->bytes >= DCLI_PLACED_BYTES;
-    if (!shares || !make_in_place(remote, object, flags))
-        object->buffer.mem = clCreateBuffer(remote->context, flags, (size_t)object->bytes, NULL, &object->status);
+    dcli_buffer_make(remote, object, flags);
     if (object->status == CL_SUCCESS)
         remote->used_bytes += object->bytes;
     return DCL_OK;
@@ -90,6 +52,7 @@ static dcl_status make_sub_buffer(dcli_remote *remote, const dcli_msg_command *c
     object->bytes = bytes;
     object->buffer.parent = dcli_object_hold(parent);
     object->buffer.place = parent->buffer.place != NULL ? parent->buffer.place + offset : NULL;
+    object->buffer.memory = parent->buffer.memory != NULL ? parent->buffer.memory + offset : NULL;
     object->status = parent->status;
     cl_buffer_region region = {.origin = (size_t)offset, .size = (size_t)bytes};
     if (object->status == CL_SUCCESS)

@@ -70,6 +70,7 @@ typedef struct dcli_object {
             cl_mem mem;
             struct dcli_object *parent; /* of a sub-buffer; NULL: none */
             char *place;                /* its memory, which the driver can map; NULL: it cannot */
+            char *memory;               /* its memory, in which the device works; NULL: not known */
         } buffer;
         struct {
             cl_command_queue queue;
@@ -109,6 +110,7 @@ typedef struct dcli_object {
             int peer;      /* the driver, or the server that has the other end */
             int64_t eager; /* to a server: bytes that may be sent before they are granted */
             int64_t total, granted, arrived, submitted;
+            int64_t ended;                 /* bytes of a write of which the end was noticed */
             int64_t held;                  /* bytes that have arrived before the write has begun */
             bool stored;                   /* it is held as a whole between the network and the device */
             bool in_place, copied;         /* the driver copies between its own memory and the buffer's; has copied */
@@ -151,6 +153,8 @@ struct dcli_chunk {
     void *bytes;            /* of a read: buffer of the pool */
     void *place;            /* the memory of the buffer, in place; NULL: the bytes are sent */
     bool done;
+    bool
+        untold; /* the device's driver is not to tell its end: it tells that of a later chunk in the same queue in order */
     cl_int status;
 };
 
@@ -187,10 +191,11 @@ struct dcli_loan {
     dcli_lender *lender;
 };
 
-/** Memory of a buffer that the driver can map. */
+/** Memory of a buffer. */
 typedef struct dcli_place {
     dcli_remote *remote;
     void *bytes;
+    bool mappable; /* by the driver: it comes from the pool of shared buffers */
 } dcli_place;
 
 /** The end of an event of another server. */
@@ -207,6 +212,8 @@ typedef struct dcli_peers {
     int64_t early_count, early_capacity, early_bytes;
     dcli_received *early; /* [early_count] DATA and TAKEN of transfers of which the driver has not told yet */
     int64_t eager_bytes;  /* sent to other servers, which have not taken them */
+    bool awaits_small;    /* a small transfer has begun that has neither come nor been granted */
+    bool grants_small;    /* grant them now */
     int64_t told_count;
     dcli_told told[DCLI_TOLD]; /* the last ones, in a ring */
 } dcli_peers;
@@ -228,6 +235,8 @@ struct dcli_remote {
     dcli_watch *watch;
     dcl_device_info info;
     bool in_place;
+    bool tried,
+        works_in_memory; /* whether the device works in the memory of a buffer that it was given, once that was tried */
     cl_platform_id platform;
     cl_device_id device;
     cl_context context;
@@ -290,6 +299,11 @@ void dcli_value_drop(dcli_remote *remote, dcli_value *argument);
 dcl_status dcli_command_broken(const char *what);
 /** Carry out a command. @return DCL_ERR_PROTOCOL: it breaks the protocol; DCL_ERR_NOMEM. */
 dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *command);
+
+/* ---- buffer.c ---- */
+
+/** Make the buffer of the device. object->status says whether that has failed. */
+void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_mem_flags flags);
 
 /* ---- schedule.c ---- */
 
@@ -355,6 +369,8 @@ dcl_status dcli_peer_hear(dcli_remote *remote, dcli_received *received);
 /** Give up another server that cannot be reached: fail all transfers with it, and tell the driver. @param seen  the
  *  reason, as a sentence. */
 void dcli_peer_lose(dcli_remote *remote, int peer, const char *seen);
+/** Grant the small transfers that have begun and not come. */
+void dcli_peer_grant_small(dcli_remote *remote);
 /** Begin a transfer with another server: handle its messages that came before the driver's command. */
 void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer);
 /** Send the end of an event to a server; or, if it has not ended, when it ends. */

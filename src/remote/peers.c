@@ -139,6 +139,16 @@ void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer)
     task->listed = false;
 }
 
+void dcli_peer_grant_small(dcli_remote *remote)
+{
+    if (!remote->peers.awaits_small)
+        return;
+    remote->peers.awaits_small = false;
+    remote->peers.grants_small = remote->stuck_dirty = true;
+    dcli_tasks_look(remote);
+    remote->peers.grants_small = false;
+}
+
 /* ---- ends of events ---- */
 
 static void send_end(dcli_remote *remote, int peer, const dcli_object *event)

@@ -159,12 +159,13 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     dcli_completion *completion = dcli_spares_take(&remote->completion_memory, sizeof *completion);
     if (completion == NULL)
         return DCL_ERR_NOMEM;
-    *completion = (dcli_completion){.remote = remote,
-                                    .queue = queue,
-                                    .event = event,
-                                    .chunk = chunk,
-                                    .real = real,
-                                    .unobserved = chunk == NULL && (event == NULL || event->event.unobserved)};
+    *completion =
+        (dcli_completion){.remote = remote,
+                          .queue = queue,
+                          .event = event,
+                          .chunk = chunk,
+                          .real = real,
+                          .unobserved = chunk != NULL ? chunk->untold : event == NULL || event->event.unobserved};
     completion->silent = remote->polls || (completion->unobserved && queue->queue.in_order);
     clRetainEvent(real);
     dcl_status status = completion->silent ? DCL_OK : have_called(remote, completion);

@@ -24,7 +24,13 @@
 #include "base/error.h"
 #include "remote/inside.h"
 
-enum { WINDOW = 16 << 20 }; /* bytes of a transfer that are under way */
+enum {
+    WINDOW = 16 << 20, /* bytes of a transfer that are under way */
+    CALLED_BYTES =
+        4 << 20, /* in a queue in order, the device's driver tells the end of one chunk of a write in so many bytes */
+    MOST_COPIED = 256 << 10, /* bytes of a read that the serving thread copies itself */
+    MOST_SHARED = 128 << 10, /* of any transfer on one host: with larger ones, a second thread that copies saves time */
+};
 
 /* ---- chunks ---- */
 
@@ -124,6 +130,24 @@ static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chu
     }
     clReleaseEvent(real);
     return CL_SUCCESS;
+}
+
+/* ---- copies by the serving thread ---- */
+
+/* Whether the serving thread may copy from and to the buffer itself: the device works in that memory, and has ended all of its
+ * commands. This is faster than a command of the device, which wakes a thread of its driver and this one again. A copy has no times, as
+ * a queue with profiling needs. */
+static bool may_copy(const dcli_remote *remote, const dcli_task *task)
+{
+    const dcli_span *span = &task->transfer->transfer.span;
+    return task->object->buffer.memory != NULL && remote->outstanding == 0 && !task->queue->queue.profiles &&
+           span->rows == 1 && span->slices == 1 &&
+           (!remote->terms.shares || task->transfer->transfer.total <= MOST_SHARED);
+}
+
+static char *memory_of(const dcli_task *task, int64_t offset)
+{
+    return task->object->buffer.memory + task->transfer->transfer.span.offset + offset;
 }
 
 /* ---- ending ---- */
@@ -248,13 +272,12 @@ static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
 }
 
 /* Whether all of a transfer was given to the device, or it has failed: then it is listed no longer. */
-static bool has_ended(dcli_remote *remote, dcli_task *task, const dcli_object *transfer)
+static bool has_ended(dcli_remote *remote, dcli_task *task, dcli_object *transfer)
 {
     if (transfer->transfer.submitted < transfer->transfer.total && task->status == CL_SUCCESS)
         return false;
     task->listed = false;
-    if (task->status != CL_SUCCESS)
-        dcli_transfer_fail(remote, task, task->status);
+    end_if_done(remote, transfer);
     return true;
 }
 
@@ -414,6 +437,7 @@ void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
     if (status != CL_SUCCESS && task != NULL && task->status == CL_SUCCESS)
         task->status = status;
     if (chunk->bytes == NULL) { /* of a write */
+        transfer->transfer.ended += chunk->length;
         dcli_chunk_free(remote, chunk);
     }
     if (task != NULL && task->listed)
@@ -457,12 +481,18 @@ void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int statu
 
 /* ---- writes ---- */
 
-/* Grant more, as the device takes what has arrived. */
+/* Grant more, as the device takes what has arrived. A small transfer of another server comes without a grant, but for rare cases: it is
+ * granted when it has come, or when nothing has happened for a while. A grant sent before would delay the contents. */
 static void grant(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t ahead = transfer->transfer.stored ? transfer->transfer.total : WINDOW,
-            upto = dcli_min(transfer->transfer.total, transfer->transfer.submitted + ahead);
-    bool much = upto - transfer->transfer.granted >= WINDOW / 4 || upto == transfer->transfer.total;
+            upto = dcli_min(transfer->transfer.total, transfer->transfer.ended + ahead);
+    bool much = upto - transfer->transfer.granted >= WINDOW / 2 || upto == transfer->transfer.total;
+    bool small = is_between_servers(remote, transfer) && transfer->transfer.total <= DCLI_PEER_EAGER;
+    if (small && transfer->transfer.arrived < transfer->transfer.total && !remote->peers.grants_small) {
+        remote->peers.awaits_small = true;
+        return;
+    }
     bool has_all = transfer->transfer.arrived == transfer->transfer.total && !is_between_servers(remote, transfer);
     if (has_all || upto <= transfer->transfer.granted || !much)
         return;
@@ -481,13 +511,20 @@ static void write_more(dcli_remote *remote, dcli_task *task)
         if ((transfer->transfer.first = chunk->next) == NULL)
             transfer->transfer.last = &transfer->transfer.first;
         chunk->next = NULL;
+        transfer->transfer.submitted += chunk->length;
+        if (may_copy(remote, task)) {
+            memcpy(memory_of(task, chunk->offset), chunk->received.payload, (size_t)chunk->length);
+            transfer->transfer.ended += chunk->length;
+            dcli_chunk_free(remote, chunk);
+            continue;
+        }
+        chunk->untold = task->queue->queue.in_order && chunk->offset + chunk->length < transfer->transfer.total &&
+                        chunk->offset / CALLED_BYTES == (chunk->offset + chunk->length) / CALLED_BYTES;
         cl_int code = submit_chunk(remote, task, chunk, true);
         if (code != CL_SUCCESS) {
             task->status = code;
             dcli_chunk_free(remote, chunk);
-            break;
         }
-        transfer->transfer.submitted += chunk->length;
     }
     grant(remote, transfer);
 }
@@ -521,6 +558,13 @@ static void read_more(dcli_remote *remote, dcli_task *task)
             if (chunk != NULL)
                 dcli_chunk_free(remote, chunk);
             return;
+        }
+        if (total <= MOST_COPIED && !transfer->transfer.stored && may_copy(remote, task)) {
+            memcpy(chunk->bytes, memory_of(task, offset), (size_t)length);
+            transfer->transfer.submitted += length;
+            send_chunk(remote, chunk);
+            dcli_chunk_free(remote, chunk);
+            continue;
         }
         cl_int code = submit_chunk(remote, task, chunk, false);
         if (code != CL_SUCCESS) {

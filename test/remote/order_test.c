@@ -26,6 +26,7 @@ static void command(scene *s, dcli_msg_command command)
     cr_assert_eq(dcli_remote_command(s->remote, &command), DCL_OK, "%s", dcl_error());
 }
 
+/* The device copies all contents, unless remote->tried is set to false. */
 static void open_scene(scene *s)
 {
     *s = (scene){0};
@@ -33,6 +34,7 @@ static void open_scene(scene *s)
     cr_assert_eq(dcli_endpoint_open(s->net, 5, 0, 2, &s->endpoint), DCL_OK, "%s", dcl_error());
     cr_assert_eq(dcli_remote_open(0, &s->log, NULL, &s->remote), DCL_OK, "%s", dcl_error());
     s->remote->terms = (dcli_remote_terms){.endpoint = s->endpoint, .client = 1};
+    s->remote->tried = true;
     command(s, (dcli_msg_command){DCLI_CL_BUFFER, BUFFER, NUMBERS(1, BYTES)});
     command(s, (dcli_msg_command){DCLI_CL_QUEUE, QUEUE, NUMBERS(0)});
     command(s, (dcli_msg_command){DCLI_CL_QUEUE, FREE_QUEUE, NUMBERS(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)});

@@ -304,6 +304,36 @@ Test(peers, tiny_transfers_count_more_than_their_bytes)
     close_scene(&s);
 }
 
+/* A small transfer is sent without a grant, unless too many are on their way. The target grants it when it has come, or if nothing has come
+ * for a while. */
+Test(peers, small_transfers_are_granted_late)
+{
+    for (int full = 0; full < 2; full++) {
+        scene s;
+        int64_t sent = 0, ignored;
+        open_scene(&s, SMALL);
+        fill(&s, SOURCE, SMALL);
+        s.server[SOURCE]->peers.eager_bytes = full ? DCLI_PEER_EAGER_SESSION : 0;
+        take_at(&s, TRANSFER, SMALL);
+        turn(&s, TARGET);
+        dcli_endpoint_counts(s.end[TARGET], &sent, &ignored);
+        cr_expect_eq(sent, 0, "%d messages", (int)sent);
+        cr_expect(s.server[TARGET]->peers.awaits_small);
+        send_from(&s, TRANSFER, SMALL);
+        if (full) {
+            for (int t = 0; t < 50; t++)
+                turn(&s, t % 2);
+            cr_expect_eq(s.server[TARGET]->task_count, 1, "it waits for a grant");
+            dcli_peer_grant_small(s.server[TARGET]);
+        }
+        await_ends(&s, 3);
+        expect_ends(&s, CL_SUCCESS, CL_SUCCESS);
+        cr_expect(are_equal(&s, SMALL));
+        s.server[SOURCE]->peers.eager_bytes -= full ? DCLI_PEER_EAGER_SESSION : 0;
+        close_scene(&s);
+    }
+}
+
 /* If a server cannot reach another one, it fails all transfers with it, also later ones, and tells the driver. */
 Test(peers, a_lost_server_fails_its_transfers)
 {
