@@ -4,12 +4,17 @@
  * can copy contents while the device does nothing, and large contents can be mapped by a driver of the same host. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
 #include "remote/inside.h"
 
-enum { PAGE = 4096, LINE = 128 /* alignment of a buffer that is smaller than a page: that of the largest vector */ };
+enum {
+    LINE = 128, /* alignment of a buffer that is smaller than a page: that of the largest vector */
+    PAGE = 4096,
+    HUGE_PAGE = 2 << 20
+};
 
 /* ---- devices that work in the memory that they are given ---- */
 
@@ -91,16 +96,26 @@ static void CL_CALLBACK give_place(cl_mem mem, void *user)
     atomic_fetch_sub(&remote->places, 1);
 }
 
+/* Memory in large pages, where it is large: kernels and copies look up fewer addresses. @return NULL: there is none. */
+static void *take_memory(size_t bytes)
+{
+    void *memory = NULL;
+    size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : bytes >= PAGE ? PAGE : LINE;
+    if (posix_memalign(&memory, alignment, bytes) != 0)
+        return NULL;
+    if (bytes >= HUGE_PAGE)
+        (void)madvise(memory, bytes - bytes % HUGE_PAGE, MADV_HUGEPAGE); /* without large pages it is only slower */
+    return memory;
+}
+
 static dcli_place *take_place(dcli_remote *remote, int64_t bytes, bool mappable)
 {
     dcli_place *place = dcli_malloc(sizeof *place);
     if (place == NULL)
         return NULL;
     *place = (dcli_place){.remote = remote, .mappable = mappable};
-    if (mappable)
-        place->bytes = dcli_buffers_take_alone(remote->terms.buffers, (size_t)bytes);
-    else if (posix_memalign(&place->bytes, bytes < PAGE ? LINE : PAGE, (size_t)bytes) != 0)
-        place->bytes = NULL;
+    place->bytes =
+        mappable ? dcli_buffers_take_alone(remote->terms.buffers, (size_t)bytes) : take_memory((size_t)bytes);
     if (place->bytes != NULL)
         return place;
     dcli_free(place);
