@@ -602,9 +602,9 @@ void dcli_emit_look_steps(dcli_text *out, const dcli_body *body)
     }
 }
 
-static void emit_block(dcli_text *out, const dcli_body *body, bool usual)
+static void emit_block(dcli_text *out, const dcli_body *body, dcli_guards_as as)
 {
-    dcli_emit_guards(out, body, usual);
+    dcli_emit_guards(out, body, as);
     dcli_emit_inner_bounds(out, body);
     dcli_text_put(out, "{\n#line 1 \"body\"\n");
     dcli_rewrite(body, out, NULL);
@@ -612,9 +612,11 @@ static void emit_block(dcli_text *out, const dcli_body *body, bool usual)
     dcli_emit_guards_end(out, body);
 }
 
-void dcli_emit_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, false); }
+void dcli_emit_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, DCLI_GUARDS_ASKED); }
 
-void dcli_emit_usual_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, true); }
+void dcli_emit_usual_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, DCLI_GUARDS_USUAL); }
+
+void dcli_emit_held_text(dcli_text *out, const dcli_body *body) { emit_block(out, body, DCLI_GUARDS_HELD); }
 
 void dcli_emit_elements_end(dcli_text *out, const dcli_body *body)
 {

@@ -67,6 +67,8 @@ void dcli_emit_number(dcli_text *out, const dcli_body *body, dcli_form form, dcl
 void dcli_emit_text(dcli_text *out, const dcli_body *body);
 /** Emit the user's statements for indices at which all guards have their usual values (kernel/guard.h). */
 void dcli_emit_usual_text(dcli_text *out, const dcli_body *body);
+/** Emit the user's statements for a stretch (kernel/stretch.h). */
+void dcli_emit_held_text(dcli_text *out, const dcli_body *body);
 /** Emit the end of all definitions of dcl_a<a>. */
 void dcli_emit_elements_end(dcli_text *out, const dcli_body *body);
 /** Emit the user's statements as a block, and after it the end of all definitions of dcl_a<a>. */

@@ -7,11 +7,11 @@
 #include "base/alloc.h"
 #include "kernel/inside.h"
 #include "kernel/names.h"
+#include "kernel/stretch.h"
 
 /* ---- finding ------------------------------------------------------------------------------------------------------ */
 
-/* Whether a token is the name of an index of the loops, or of a scalar parameter. */
-static bool is_known(const dcli_body *body, int t)
+bool dcli_guard_knows(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     for (int p = 0; p < body->param_count; p++)
@@ -28,7 +28,7 @@ static bool is_guard(const dcli_body *body, int first, int end)
     const dcli_tokens *tokens = &body->inside->tokens;
     for (int t = first; t < end; t++) {
         bool is_name = dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME;
-        if (is_name ? !is_known(body, t) || dcli_token_is(tokens, t + 1, "(")
+        if (is_name ? !dcli_guard_knows(body, t) || dcli_token_is(tokens, t + 1, "(")
                     : dcli_token_kind_of(tokens, t) != DCLI_TOKEN_NUMBER &&
                           !dcli_token_in(tokens, t, "( ) < > <= >= == != && || ! + - * / %"))
             return false;
@@ -130,7 +130,7 @@ static bool stands_alone(const dcli_tokens *tokens, const dcli_guard *guard, int
             (close == guard->end - 1 || dcli_token_in(tokens, close + 1, ") && ||")));
 }
 
-static bool is_unsigned(const dcli_body *body, int t)
+bool dcli_guard_is_unsigned(const dcli_body *body, int t)
 {
     for (int p = 0; p < body->param_count; p++)
         if (dcli_token_is(&body->inside->tokens, t, body->params[p].name))
@@ -146,8 +146,8 @@ static bool is_convex(const dcli_body *body, const dcli_guard *guard)
     const dcli_tokens *tokens = &body->inside->tokens;
     int comparisons = 0; /* since the last && or || */
     for (int t = guard->first; t < guard->end; t++) {
-        if (dcli_token_in(tokens, t, guard->usual ? "|| ! != * / %" : "&& ! != == * / %") || is_unsigned(body, t) ||
-            (dcli_token_is(tokens, t, "(") && !stands_alone(tokens, guard, t)))
+        if (dcli_token_in(tokens, t, guard->usual ? "|| ! != * / %" : "&& ! != == * / %") ||
+            dcli_guard_is_unsigned(body, t) || (dcli_token_is(tokens, t, "(") && !stands_alone(tokens, guard, t)))
             return false;
         if (dcli_token_in(tokens, t, "< > <= >= ==") && ++comparisons > 1)
             return false;
@@ -170,26 +170,34 @@ bool dcli_guards_are_convex(const dcli_body *body)
 
 /* ---- emitting ----------------------------------------------------------------------------------------------------- */
 
-/* Emit the tokens of a guard, in one line. */
-static void emit_condition(dcli_text *out, const dcli_tokens *tokens, const dcli_guard *guard)
+/* Emit the tokens of a guard, in one line. @param named  with the macros of its comparisons in place of these. */
+static void emit_condition(dcli_text *out, const dcli_body *body, const dcli_guard *guard, bool named)
 {
+    const dcli_tokens *tokens = &body->inside->tokens;
     dcli_text_put(out, "(");
     for (int t = guard->first; t < guard->end; t++) {
-        dcli_text_append(out, tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
+        int comparison = named ? dcli_comparison_at(body, t) : -1;
+        if (comparison >= 0) {
+            dcli_text_put(out, "dcl_is%d", comparison);
+            t = body->inside->comparison[comparison].end - 1;
+        } else {
+            dcli_text_append(out, tokens->text + tokens->token[t].start, (size_t)tokens->token[t].length);
+        }
         dcli_text_put(out, t < guard->end - 1 ? " " : "");
     }
     dcli_text_put(out, ")");
 }
 
-void dcli_emit_guards(dcli_text *out, const dcli_body *body, bool usual)
+void dcli_emit_guards(dcli_text *out, const dcli_body *body, dcli_guards_as as)
 {
     const struct dcli_body_inside *inside = body->inside;
+    dcli_emit_comparisons(out, body, as == DCLI_GUARDS_HELD);
     for (int g = 0; g < inside->guard_count; g++) {
         dcli_text_put(out, "#define dcl_g%d ", g);
-        if (usual)
+        if (as == DCLI_GUARDS_USUAL)
             dcli_text_put(out, "%d", (int)inside->guard[g].usual);
         else
-            emit_condition(out, &inside->tokens, &inside->guard[g]);
+            emit_condition(out, body, &inside->guard[g], as == DCLI_GUARDS_HELD);
         dcli_text_put(out, "\n");
     }
 }
@@ -198,6 +206,7 @@ void dcli_emit_guards_end(dcli_text *out, const dcli_body *body)
 {
     for (int g = 0; g < body->inside->guard_count; g++)
         dcli_text_put(out, "#undef dcl_g%d\n", g);
+    dcli_emit_comparisons_end(out, body);
 }
 
 void dcli_emit_guards_test(dcli_text *out, const dcli_body *body)
@@ -205,6 +214,6 @@ void dcli_emit_guards_test(dcli_text *out, const dcli_body *body)
     const struct dcli_body_inside *inside = body->inside;
     for (int g = 0; g < inside->guard_count; g++) {
         dcli_text_put(out, g > 0 ? " && %s" : "%s", inside->guard[g].usual ? "" : "!");
-        emit_condition(out, &inside->tokens, &inside->guard[g]);
+        emit_condition(out, body, &inside->guard[g], false);
     }
 }

@@ -12,8 +12,20 @@
  *  with which a body begins; it contains no arrays, calls or variables of the body. @return DCL_OK, DCL_ERR_NOMEM. */
 dcl_status dcli_guards_find(dcli_body *body);
 
-/** Emit the definitions of the macros dcl_g<g>. @param usual  as the usual values, else as the conditions. */
-void dcli_emit_guards(dcli_text *out, const dcli_body *body, bool usual);
+/** Whether a token is the name of an index of the loops, or of a scalar parameter. */
+bool dcli_guard_knows(const dcli_body *body, int t);
+/** Whether a token is an unsigned literal, or the name of a scalar parameter that stays unsigned in expressions. */
+bool dcli_guard_is_unsigned(const dcli_body *body, int t);
+
+/** As what the macros of guards and comparisons (kernel/stretch.h) are defined. */
+typedef enum dcli_guards_as {
+    DCLI_GUARDS_ASKED, /* as the conditions */
+    DCLI_GUARDS_USUAL, /* guards as their usual values, comparisons as conditions */
+    DCLI_GUARDS_HELD   /* with the values that comparisons have along a stretch */
+} dcli_guards_as;
+
+/** Emit the definitions of the macros dcl_g<g>, and of those of the comparisons. */
+void dcli_emit_guards(dcli_text *out, const dcli_body *body, dcli_guards_as as);
 void dcli_emit_guards_end(dcli_text *out, const dcli_body *body);
 /** Emit an expression that is true if all guards have their usual values at the current indices. */
 void dcli_emit_guards_test(dcli_text *out, const dcli_body *body);

@@ -27,6 +27,13 @@ typedef struct dcli_guard {
     bool usual; /* its value at most indices */
 } dcli_guard;
 
+enum { DCLI_MOST_COMPARISONS = 12 };
+
+/** A comparison: tokens [first, end) of the text (kernel/stretch.h). */
+typedef struct dcli_comparison {
+    int first, end;
+} dcli_comparison;
+
 /** A body that is a contraction: one statement, `C(i,j) += scalars * A(i,k) * B(k,j);`, with indices of C in both A and B, all of
  *  one floating-point type. */
 typedef struct dcli_contraction {
@@ -84,6 +91,8 @@ struct dcli_body_inside {
                                                loops have no such index */
     dcli_guard guard[DCLI_MOST_GUARDS];
     int guard_count;
+    dcli_comparison comparison[DCLI_MOST_COMPARISONS];
+    int comparison_count;
     bool has_loop;
     bool has_condition;                                 /* the text contains if, switch, ?:, && or || */
     int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* index of each field in a row; -1: the access does not have

@@ -360,7 +360,7 @@ void dcli_emit_lanes(dcli_nest *nest, const char *count, void (*index)(dcli_nest
     find(nest->body, &l);
     snprintf(all, sizeof all, "%d", DCLI_LANES_AT_ONCE);
     dcli_text_put(out, "%s", fabs_begins);
-    dcli_emit_guards(out, nest->body, false);
+    dcli_emit_guards(out, nest->body, DCLI_GUARDS_ASKED);
     dcli_emit_inner_bounds(out, nest->body);
     dcli_text_put(out,
                   "    for (long dcl_block = 0; dcl_block < %s; dcl_block += %d) {\n"

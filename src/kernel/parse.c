@@ -11,6 +11,7 @@
 #include "kernel/macro.h"
 #include "kernel/names.h"
 #include "kernel/over.h"
+#include "kernel/stretch.h"
 
 static int written_access(const dcli_body *body, int param)
 {
@@ -172,6 +173,8 @@ static dcl_status check_body(dcli_parser *parser)
     if (body->outline)
         return DCL_OK;
     status = dcli_guards_find(body);
+    if (status == DCL_OK)
+        status = dcli_comparisons_find(body);
     if (status == DCL_OK)
         status = dcli_inner_edit(body);
     if (status != DCL_OK)

@@ -23,6 +23,7 @@
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
 #include "kernel/stack.h"
+#include "kernel/stretch.h"
 #include "kernel/sweep.h"
 
 enum {
@@ -45,15 +46,51 @@ static void emit_loop_from(dcli_nest *nest, int m, const char *first)
 
 void dcli_emit_loop(dcli_nest *nest, int m) { emit_loop_from(nest, m, "0"); }
 
-/* Emit a loop that runs the body for dcl_m elements of the innermost axis, from element dcl_v on. */
-static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way)
+/* Whether lines are run in stretches (kernel/stretch.h). Results must not depend on how a line is divided into strips. */
+static bool has_stretches(const dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    return nest->variant == DCLI_VARIANT_UNIT && body->inside->comparison_count > 0 && !body->keyed && !nest->looks &&
+           !dcli_body_is_ordered(body) && !dcli_body_places(body) && !dcli_inside_is_chain(body);
+}
+
+/* Emit the counter and the index of an element of a strip; dcl_k is its number in the strip. */
+static void emit_strip_index(dcli_nest *nest)
+{
+    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", nest->innermost);
+    dcli_nest_index(nest, nest->innermost);
+}
+
+static void emit_line_index(dcli_nest *nest)
+{
+    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_k;\n", nest->innermost);
+    dcli_nest_index(nest, nest->innermost);
+}
+
+/* Emit the loop that runs a body without results for elements 0 .. `count` - 1 of a line or strip, in stretches. */
+static void emit_stretches(dcli_nest *nest, const char *count, void (*index)(dcli_nest *))
+{
+    dcli_text_put(nest->out,
+                  "    for (long dcl_from = 0, dcl_some; dcl_from < %s; dcl_from += dcl_some) {\n"
+                  "    dcl_some = %s - dcl_from;\n",
+                  count, count);
+    dcli_emit_stretch(nest, "dcl_from", "dcl_some", index);
+    dcli_emit_vectorize(nest->out, nest->body);
+    dcli_text_put(nest->out, "    for (long dcl_k = dcl_from; dcl_k < dcl_from + dcl_some; dcl_k++) {\n");
+    index(nest);
+    dcli_emit_held_text(nest->out, nest->body);
+    dcli_text_put(nest->out, "    }\n    }\n");
+}
+
+/* Emit a loop that runs the body for dcl_m elements of the innermost axis, from element dcl_v on. @param held  they are a stretch. */
+static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way, bool held)
 {
     int v = nest->innermost;
     dcli_emit_strip_begin(nest->out, nest->body, way);
     dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", v);
     dcli_nest_index(nest, v);
     dcli_emit_neutral(nest->out, nest->body);
-    dcli_emit_text(nest->out, nest->body);
+    (held ? dcli_emit_held_text : dcli_emit_text)(nest->out, nest->body);
     for (int r = 0; r < nest->body->result_count && dcli_body_writes_beside(nest->body); r++) {
         if (!nest->body->result[r].placed)
             continue;
@@ -116,20 +153,7 @@ static void emit_adding_strip(dcli_nest *nest)
     dcli_emit_elements_end(out, nest->body);
 }
 
-/* Emit the counter and the index of an element of a strip; dcl_k is its number in the strip. */
-static void emit_strip_index(dcli_nest *nest)
-{
-    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", nest->innermost);
-    dcli_nest_index(nest, nest->innermost);
-}
-
-static void emit_line_index(dcli_nest *nest)
-{
-    dcli_text_put(nest->out, "    const long dcl_t%d = dcl_k;\n", nest->innermost);
-    dcli_nest_index(nest, nest->innermost);
-}
-
-static void emit_strip(dcli_nest *nest)
+static void emit_strip(dcli_nest *nest, bool held)
 {
     if (nest->variant == DCLI_VARIANT_UNIT && dcli_lanes_has(nest->body)) {
         dcli_emit_lanes(nest, "dcl_m", emit_strip_index);
@@ -144,6 +168,11 @@ static void emit_strip(dcli_nest *nest)
         emit_adding_strip(nest);
         return;
     }
+    if (nest->body->result_count == 0 && has_stretches(nest)) {
+        emit_stretches(nest, "dcl_m", emit_strip_index);
+        dcli_emit_elements_end(nest->out, nest->body);
+        return;
+    }
     bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body) && !dcli_body_is_ordered(nest->body);
     bool places = dcli_body_places(nest->body) && !dcli_body_writes_beside(nest->body);
     if (places)
@@ -151,8 +180,8 @@ static void emit_strip(dcli_nest *nest)
     if (places)
         dcli_emit_places_begin(nest->out, nest->body);
     if (runs)
-        emit_strip_loop(nest, DCLI_FOLD_RUN);
-    emit_strip_loop(nest, DCLI_FOLD_BUFFERED);
+        emit_strip_loop(nest, DCLI_FOLD_RUN, held);
+    emit_strip_loop(nest, DCLI_FOLD_BUFFERED, held);
     if (runs)
         dcli_text_put(nest->out, "    }\n");
     if (places)
@@ -171,7 +200,9 @@ void dcli_emit_reduced_line(dcli_nest *nest)
                   "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
                   "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n",
                   v, v, DCLI_FOLD_STRIP);
-    emit_strip(nest);
+    if (has_stretches(nest))
+        dcli_emit_stretch(nest, "0", "dcl_m", emit_strip_index);
+    emit_strip(nest, has_stretches(nest));
     dcli_text_put(nest->out, "    }\n");
 }
 
@@ -207,11 +238,16 @@ static void emit_looked_line(dcli_nest *nest, const char *first, const char *cou
 static void emit_whole_line(dcli_nest *nest, int v)
 {
     bool chain = dcli_inside_is_chain(nest->body);
+    char count[16];
+    snprintf(count, sizeof count, "dcl_n%d", v);
     dcli_emit_nest_elements(nest);
     if (nest->variant == DCLI_VARIANT_UNIT && dcli_lanes_has(nest->body)) {
-        char count[16];
-        snprintf(count, sizeof count, "dcl_n%d", v);
         dcli_emit_lanes(nest, count, emit_line_index);
+        dcli_emit_elements_end(nest->out, nest->body);
+        return;
+    }
+    if (has_stretches(nest)) {
+        emit_stretches(nest, count, emit_line_index);
         dcli_emit_elements_end(nest->out, nest->body);
         return;
     }
@@ -366,7 +402,7 @@ static void emit_line_loop(dcli_nest *nest, int across)
         else if (across >= 0 && dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
     }
-    emit_strip(nest);
+    emit_strip(nest, false);
 }
 
 /* Emit the code for one line: run the body over it, then store the collected output. */
@@ -460,7 +496,7 @@ static void emit_columns(dcli_nest *nest, int across, int width)
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out, "#undef dcl_a%d\n#define dcl_a%d dcl_b%d[dcl_q * dcl_width + dcl_k]\n", a, a, a);
-    emit_strip(&column);
+    emit_strip(&column, false);
     dcli_emit_along_keep(nest->out, body);
     dcli_text_put(nest->out, "    }\n    }\n");
     column = open_column(nest, across);

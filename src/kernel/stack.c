@@ -373,7 +373,7 @@ void dcli_emit_stacks(dcli_nest *nest)
                               line_elements(body));
         }
     }
-    dcli_emit_guards(out, body, false);
+    dcli_emit_guards(out, body, DCLI_GUARDS_ASKED);
     dcli_emit_inner_bounds(out, body);
     open_parts(&line);
     dcli_text_put(out,

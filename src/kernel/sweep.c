@@ -947,7 +947,7 @@ void dcli_emit_sweeps(dcli_nest *nest)
     bool narrowed[DCL_MAX_RANK] = {false};
     find(nest->body, &s);
     int v = nest->innermost;
-    dcli_emit_guards(out, nest->body, false);
+    dcli_emit_guards(out, nest->body, DCLI_GUARDS_ASKED);
     dcli_emit_inner_bounds(out, nest->body);
     for (int axis = 0; axis < v; axis++) {
         narrowed[axis] = dcli_nest_narrow(nest, axis, axis, axis);

@@ -127,6 +127,52 @@ Test(reduce, same_bits_of_threads) { same_everywhere(NULL); }
 Test(reduce, same_bits_of_processes) { same_everywhere(TEST_DCL); }
 #endif
 
+/* Lines of several strips whose bodies compare indices: strips end where a comparison changes. Beside an output, along an axis, and
+ * minima. */
+Test(reduce, comparisons_of_indices)
+{
+    enum { LINES = 5, LONG = 5000 };
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *a = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, LINES, LONG));
+    dcl_array *b = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, LINES, LONG));
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, LINES));
+    static float b_found[LINES][LONG];
+    double sum = 0, sum_found = -1, y_found[LINES];
+    float low = INFINITY, low_found = 0;
+    int64_t last = 0;
+    for (int64_t n = 1; n < 6000; n += 1249) {
+        sum = 0;
+        low = INFINITY;
+        TEST_OK(dcl_forall(cluster, "a(i,j) = (7 * i + 13 * j) % 1009;", DCL_OUT(a)));
+        TEST_OK(dcl_reduce(cluster,
+                           "float v = a(i,j) - (j > 0 ? a(i,j-1) : 0); if (i + j < n) v -= 3; b(i,j) = v;"
+                           "sum_found += v; low_found min= n - j < 1000 ? v : 5;",
+                           DCL_RESULT(sum_found), DCL_RESULT(low_found), DCL_OUT(b), DCL_IN(a), DCL_VALUE(n)));
+        TEST_OK(dcl_reduce(cluster, "y(i) += j >= n || i < 2 ? a(i,j) : -1;", DCL_OUT(y), DCL_IN(a), DCL_VALUE(n)));
+        TEST_OK(dcl_read(b, NULL, b_found, NULL));
+        TEST_OK(dcl_read(y, NULL, y_found, NULL));
+        for (int64_t i = 0; i < LINES; i++) {
+            double along = 0;
+            for (int64_t j = 0; j < LONG; j++) {
+                float at = (float)((7 * i + 13 * j) % 1009),
+                      v = at - (j > 0 ? (float)((7 * i + 13 * (j - 1)) % 1009) : 0);
+                v -= i + j < n ? 3 : 0;
+                cr_assert_eq(b_found[i][j], v, "n %d: b(%d,%d)", (int)n, (int)i, (int)j);
+                sum += (double)v;
+                low = fminf(low, n - j < 1000 ? v : 5);
+                along += j >= n || i < 2 ? (double)at : -1;
+            }
+            cr_expect(y_found[i] == along, "n %d: y(%d) is %a, expected %a", (int)n, (int)i, y_found[i], along);
+        }
+        cr_expect(sum_found == sum && low_found == low, "n %d: %a %a, expected %a %a", (int)n, sum_found,
+                  (double)low_found, sum, (double)low);
+        last = n;
+    }
+    cr_expect(last > 4096, "beyond the last strip");
+    TEST_OK(dcl_close(cluster));
+}
+
 /* A box, a view, an empty box, the same array again after it has changed. */
 Test(reduce, boxes_and_views)
 {
