@@ -15,31 +15,16 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "loop/inside.h"
+#include "loop/writer.h"
 
 enum { SHORT_LOOP = 9 }; /* iterations of a loop that kernels unroll */
 
 static const char index_letters[] = "ijklmnop";
 
-/* What the functions of this file need while they generate a text. */
-struct writer {
-    dcli_loops_sets *sets;
-    const dcli_loops_tree *tree;
-    dcli_loops_operation *operation;
-    dcli_text *out;
-    int statement; /* whose expressions are written */
-    isl_map *unguarded[DCLI_LOOPS_STATEMENTS];
-    dcli_loops_mask limited;          /* fixed loops whose bounds are limits of the free loop around them */
-    dcli_loops_mask headed;           /* free loops whose head stands before the loop around them, which is turned */
-    uint64_t uses;                    /* bit k: the text uses operand k */
-    const dcli_loops_node *parts;     /* the loop that may run in parts */
-    enum { WHOLE, HEAD, REST } share; /* HEAD: the text is without that loop; REST: without what stands before it */
-};
-
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
 
-static dcli_loops_operand *add_operand(struct writer *writer, const char *prefix, int number, const char *name,
-                                       dcl_access access, int symbol, int64_t value)
+dcli_loops_operand *dcli_loops_add_operand(dcli_loops_writer *writer, const char *prefix, int number, const char *name,
+                                           dcl_access access, int symbol, int64_t value)
 {
     dcli_loops_operation *operation = writer->operation;
     dcli_loops_operand made = {.access = access, .of_copy = prefix[0] == 'k', .symbol = symbol, .value = value};
@@ -60,8 +45,6 @@ static dcli_loops_operand *add_operand(struct writer *writer, const char *prefix
 
 /* ---- counters ----------------------------------------------------------------------------------------------------- */
 
-static void put_linear(struct writer *writer, const dcli_loops_linear *linear, const int loop[]);
-
 static int host_of(const dcli_loops_operation *operation, int loop)
 {
     return operation->run[loop].way == DCLI_LOOPS_HOSTED ? operation->run[loop].row : -1;
@@ -75,13 +58,13 @@ static void list_loops(const dcli_loops_tree *tree, int loop, int loops_out[])
 }
 
 /* Put the value of a counter, of type long. */
-static void put_counter(struct writer *writer, int loop)
+static void put_counter(dcli_loops_writer *writer, int loop)
 {
     const dcli_loops_run *run = &writer->operation->run[loop];
     const char *name = writer->tree->loop[loop].name;
     int host = host_of(writer->operation, loop);
     if (host >= 0) {
-        add_operand(writer, "h", host, name, DCL_ACCESS_VALUE, -1, -1 - host);
+        dcli_loops_add_operand(writer, "h", host, name, DCL_ACCESS_VALUE, -1, -1 - host);
         dcli_text_put(writer->out, "h%d_%s", host, name);
     } else if (run->way == DCLI_LOOPS_FREE) {
         dcli_text_put(writer->out, "c%d_%s", loop, name);
@@ -94,13 +77,12 @@ static void put_counter(struct writer *writer, int loop)
             return;
         }
         dcli_text_put(writer->out, run->sign > 0 ? "(%c - " : "((-%c) + ", index_letters[run->row]);
-        put_linear(writer, &run->rest, writer->tree->statement[run->statement].loop);
+        dcli_loops_put_counters(writer, &run->rest, writer->tree->statement[run->statement].loop);
         dcli_text_put(writer->out, ")");
     }
 }
 
-/* Put a linear form of counters. @param loop  by depth. */
-static void put_linear(struct writer *writer, const dcli_loops_linear *linear, const int loop[])
+void dcli_loops_put_counters(dcli_loops_writer *writer, const dcli_loops_linear *linear, const int loop[])
 {
     dcli_text_put(writer->out, "(%" PRId64, linear->constant);
     for (int d = 0; d < DCLI_LOOPS_DEPTH; d++) {
@@ -116,8 +98,8 @@ static void put_linear(struct writer *writer, const dcli_loops_linear *linear, c
 
 /* ---- expressions -------------------------------------------------------------------------------------------------- */
 
-static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript);
-static void put_comparison_text(struct writer *writer, const dcli_loops_expr *condition);
+static void put_expr(dcli_loops_writer *writer, const dcli_loops_expr *expr, bool in_subscript);
+static void put_comparison_text(dcli_loops_writer *writer, const dcli_loops_expr *condition);
 
 static bool is_output(const dcli_loops_operation *operation, int array)
 {
@@ -127,7 +109,7 @@ static bool is_output(const dcli_loops_operation *operation, int array)
     return false;
 }
 
-static void put_subscripts(struct writer *writer, const dcli_loops_expr *expr)
+static void put_subscripts(dcli_loops_writer *writer, const dcli_loops_expr *expr)
 {
     for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
         dcli_text_put(writer->out, item == expr->first ? "(" : ", ");
@@ -137,7 +119,7 @@ static void put_subscripts(struct writer *writer, const dcli_loops_expr *expr)
 }
 
 /* Begin a choice between the thread's own element, as it is now, and another one. */
-static void put_own_test(struct writer *writer, const dcli_loops_expr *expr)
+static void put_own_test(dcli_loops_writer *writer, const dcli_loops_expr *expr)
 {
     int r = 0;
     for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next, r++) {
@@ -148,8 +130,12 @@ static void put_own_test(struct writer *writer, const dcli_loops_expr *expr)
     dcli_text_put(writer->out, " ? e%d_%s : ", expr->symbol, writer->tree->name[expr->symbol].name);
 }
 
-static void put_element(struct writer *writer, const dcli_loops_expr *expr)
+static void put_element(dcli_loops_writer *writer, const dcli_loops_expr *expr)
 {
+    if (writer->operation->along >= 0) {
+        dcli_loops_put_line_element(writer, &writer->tree->statement[writer->statement].read[expr->read], expr->read);
+        return;
+    }
     const char *name = writer->tree->name[expr->symbol].name;
     bool written = is_output(writer->operation, expr->symbol);
     if (written && writer->operation->own[writer->statement][expr->read]) {
@@ -161,7 +147,8 @@ static void put_element(struct writer *writer, const dcli_loops_expr *expr)
     const char *prefix = copied ? "k" : written ? "o" : "a";
     if (mixed)
         put_own_test(writer, expr);
-    dcli_loops_operand *operand = add_operand(writer, prefix, expr->symbol, name, DCL_ACCESS_IN, expr->symbol, 0);
+    dcli_loops_operand *operand =
+        dcli_loops_add_operand(writer, prefix, expr->symbol, name, DCL_ACCESS_IN, expr->symbol, 0);
     if (operand != NULL && operand->place.line == 0)
         operand->place = expr->place;
     dcli_text_put(writer->out, "%s%d_%s", prefix, expr->symbol, name);
@@ -171,14 +158,14 @@ static void put_element(struct writer *writer, const dcli_loops_expr *expr)
 }
 
 /* Put a counter as a value of the type that it has in the nest. */
-static void put_counter_value(struct writer *writer, int loop)
+static void put_counter_value(dcli_loops_writer *writer, int loop)
 {
     dcli_text_put(writer->out, writer->tree->loop[loop].is_long ? "((long)" : "((int)");
     put_counter(writer, loop);
     dcli_text_put(writer->out, ")");
 }
 
-static void put_items(struct writer *writer, const dcli_loops_expr *expr, const char *separator, bool in_subscript)
+static void put_items(dcli_loops_writer *writer, const dcli_loops_expr *expr, const char *separator, bool in_subscript)
 {
     for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next) {
         put_expr(writer, item, in_subscript);
@@ -187,7 +174,7 @@ static void put_items(struct writer *writer, const dcli_loops_expr *expr, const 
     }
 }
 
-static void put_binary(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript)
+static void put_binary(dcli_loops_writer *writer, const dcli_loops_expr *expr, bool in_subscript)
 {
     char between[8];
     dcli_loops_linear constant;
@@ -202,7 +189,7 @@ static void put_binary(struct writer *writer, const dcli_loops_expr *expr, bool 
     dcli_text_put(writer->out, ")");
 }
 
-static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in_subscript)
+static void put_expr(dcli_loops_writer *writer, const dcli_loops_expr *expr, bool in_subscript)
 {
     dcli_text *out = writer->out;
     switch (expr->kind) {
@@ -220,11 +207,11 @@ static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in
             dcli_text_put(out, "(%" PRId64 ")", writer->tree->name[expr->symbol].value);
             return;
         }
-        add_operand(writer, "s", expr->symbol, expr->text, DCL_ACCESS_VALUE, expr->symbol, 0);
+        dcli_loops_add_operand(writer, "s", expr->symbol, expr->text, DCL_ACCESS_VALUE, expr->symbol, 0);
         dcli_text_put(out, "s%d_%s", expr->symbol, expr->text);
         return;
     case DCLI_LOOPS_EXPR_SCALAR:
-        dcli_text_put(out, "t%d_%s", expr->symbol, expr->text);
+        dcli_text_put(out, "t%d_%s%s", expr->symbol, expr->text, writer->in_lanes ? "[q_w]" : "");
         return;
     case DCLI_LOOPS_EXPR_ELEMENT:
         put_element(writer, expr);
@@ -266,15 +253,13 @@ static void put_expr(struct writer *writer, const dcli_loops_expr *expr, bool in
 
 /* ---- conditions --------------------------------------------------------------------------------------------------- */
 
-static void put_nodes(struct writer *writer, const dcli_loops_node *node);
-
-static bool is_inside(const struct writer *writer, int s, int loop)
+static bool is_inside(const dcli_loops_writer *writer, int s, int loop)
 {
     return dcli_loops_in(writer->operation->statements, s) && dcli_loops_depth_in(writer->tree, s, loop) >= 0;
 }
 
 /* Whether some iteration that would run without it violates `c<d> RELATION linear`. */
-static bool is_needed(struct writer *writer, int loop, const char *violated, const dcli_loops_linear *linear)
+static bool is_needed(dcli_loops_writer *writer, int loop, const char *violated, const dcli_loops_linear *linear)
 {
     int d = writer->tree->loop[loop].depth;
     bool needed = false;
@@ -294,7 +279,7 @@ static bool is_needed(struct writer *writer, int loop, const char *violated, con
     return needed;
 }
 
-static void put_bound(struct writer *writer, int loop, const char *relation, const dcli_loops_linear *linear,
+static void put_bound(dcli_loops_writer *writer, int loop, const char *relation, const dcli_loops_linear *linear,
                       const char *then)
 {
     int around[DCLI_LOOPS_DEPTH] = {0};
@@ -302,14 +287,14 @@ static void put_bound(struct writer *writer, int loop, const char *relation, con
     dcli_text_put(writer->out, "if (");
     put_counter(writer, loop);
     dcli_text_put(writer->out, " %s ", relation);
-    put_linear(writer, linear, around);
+    dcli_loops_put_counters(writer, linear, around);
     dcli_text_put(writer->out, ") %s", then);
 }
 
 /* Put the bound of a fixed loop as a limit of the free loop around it, if that is possible: `limit` is not negative
  * where the bound holds.
  * @param row, sign  of the index that is added to `limit` */
-static bool put_limit(struct writer *writer, int free_loop, int row, int sign, const dcli_loops_linear *limit)
+static bool put_limit(dcli_loops_writer *writer, int free_loop, int row, int sign, const dcli_loops_linear *limit)
 {
     int depth = writer->tree->loop[free_loop].depth, around[DCLI_LOOPS_DEPTH] = {0};
     dcli_loops_linear rest = *limit;
@@ -321,13 +306,13 @@ static bool put_limit(struct writer *writer, int free_loop, int row, int sign, c
     dcli_text_put(writer->out, "if (");
     put_counter(writer, free_loop);
     dcli_text_put(writer->out, factor > 0 ? " < -(%s%c + " : " > (%s%c + ", sign < 0 ? "-" : "", index_letters[row]);
-    put_linear(writer, &rest, around);
+    dcli_loops_put_counters(writer, &rest, around);
     dcli_text_put(writer->out, factor > 0 ? ")) continue; " : ")) break; ");
     return true;
 }
 
 /* Put the bounds of the fixed loop that is all that a free loop contains as limits of the free loop. */
-static void put_limits(struct writer *writer, int free_loop, int number)
+static void put_limits(dcli_loops_writer *writer, int free_loop, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
     const dcli_loops_run *run = &writer->operation->run[number];
@@ -351,9 +336,7 @@ static void put_limits(struct writer *writer, int free_loop, int number)
         writer->limited |= (dcli_loops_mask)1 << number;
 }
 
-/* Emit those conditions on a loop's counter that iterations may violate. In a free loop, they skip an iteration, or
- * leave the loop after its last one; otherwise they open blocks. @return number of open blocks. */
-static int put_bounds(struct writer *writer, int number)
+int dcli_loops_put_bounds(dcli_loops_writer *writer, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
     bool free = writer->operation->run[number].way == DCLI_LOOPS_FREE && !dcli_loops_in(writer->headed, number);
@@ -379,12 +362,12 @@ static int put_bounds(struct writer *writer, int number)
     dcli_text_put(writer->out, "if ((");
     put_counter(writer, number);
     dcli_text_put(writer->out, " - ");
-    put_linear(writer, loop->step > 0 ? &loop->low[0] : &loop->high[0], around);
+    dcli_loops_put_counters(writer, loop->step > 0 ? &loop->low[0] : &loop->high[0], around);
     dcli_text_put(writer->out, ") %% %" PRId64 " == 0) { ", loop->step < 0 ? -loop->step : loop->step);
     return blocks + 1;
 }
 
-static void put_comparison_text(struct writer *writer, const dcli_loops_expr *condition)
+static void put_comparison_text(dcli_loops_writer *writer, const dcli_loops_expr *condition)
 {
     if (condition->kind == DCLI_LOOPS_EXPR_UNARY) {
         dcli_text_put(writer->out, "!(");
@@ -408,10 +391,12 @@ static void put_comparison_text(struct writer *writer, const dcli_loops_expr *co
 /* ---- statements --------------------------------------------------------------------------------------------------- */
 
 /* Put the condition that a statement writes the thread's element, as far as its loops do not imply it. */
-static int put_element_test(struct writer *writer, const dcli_loops_statement *statement)
+static int put_element_test(dcli_loops_writer *writer, const dcli_loops_statement *statement)
 {
     int blocks = 0, s = writer->statement;
     for (int r = 0; statement->target.is_array && r < writer->operation->rank; r++) {
+        if (r == writer->operation->along)
+            continue;
         dcli_text text = {0};
         dcli_text_put(&text, "{ ");
         dcli_loops_put_space(&text, writer->sets, s);
@@ -426,29 +411,32 @@ static int put_element_test(struct writer *writer, const dcli_loops_statement *s
         if (dcli_loops_no_map(writer->sets, other))
             continue;
         dcli_text_put(writer->out, "if (%c == ", index_letters[r]);
-        put_linear(writer, &statement->target.subscript[r], statement->loop);
+        dcli_loops_put_counters(writer, &statement->target.subscript[r], statement->loop);
         dcli_text_put(writer->out, ") { ");
         blocks++;
     }
     return blocks;
 }
 
-static void put_blocks_end(struct writer *writer, int blocks)
+static void put_blocks_end(dcli_loops_writer *writer, int blocks)
 {
     for (; blocks > 0; blocks--)
         dcli_text_put(writer->out, "} ");
 }
 
-static void put_assignment(struct writer *writer, int s)
+static void put_assignment(dcli_loops_writer *writer, int s)
 {
     const dcli_loops_statement *statement = &writer->tree->statement[s];
     const dcli_loops_access *target = &statement->target;
     writer->statement = s;
     int blocks = put_element_test(writer, statement);
-    if (target->is_array)
+    if (target->is_array && writer->operation->along >= 0)
+        dcli_loops_put_line_element(writer, target, -1);
+    else if (target->is_array)
         dcli_text_put(writer->out, "e%d_%s", target->symbol, writer->tree->name[target->symbol].name);
     else
-        dcli_text_put(writer->out, "t%d_%s", target->symbol, writer->tree->scalar[target->symbol].name);
+        dcli_text_put(writer->out, "t%d_%s%s", target->symbol, writer->tree->scalar[target->symbol].name,
+                      writer->in_lanes ? "[q_w]" : "");
     dcli_text_put(writer->out, " %s ", statement->op);
     put_expr(writer, statement->value, false);
     dcli_text_put(writer->out, "; ");
@@ -456,23 +444,23 @@ static void put_assignment(struct writer *writer, int s)
     dcli_text_put(writer->out, "\n");
 }
 
-static bool holds_statement(const struct writer *writer, const dcli_loops_node *node)
+bool dcli_loops_holds(const dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     if (node->kind == DCLI_LOOPS_NODE_ASSIGN)
         return dcli_loops_in(writer->operation->statements, node->number);
     for (const dcli_loops_node *inside = node->first; inside != NULL; inside = inside->next)
-        if (holds_statement(writer, inside))
+        if (dcli_loops_holds(writer, inside))
             return true;
     return false;
 }
 
 /* The only one of these nodes that contains statements of the operation, if it is a loop; NULL: there are several,
  * or it is none. */
-static const dcli_loops_node *only_loop(const struct writer *writer, const dcli_loops_node *node)
+static const dcli_loops_node *only_loop(const dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     const dcli_loops_node *found = NULL;
     for (; node != NULL; node = node->next) {
-        if (!holds_statement(writer, node))
+        if (!dcli_loops_holds(writer, node))
             continue;
         if (found != NULL || node->kind != DCLI_LOOPS_NODE_LOOP)
             return NULL;
@@ -493,9 +481,7 @@ static bool is_constant(isl_pw_aff *bound, int64_t *value_out)
     return is_one;
 }
 
-/* Print the head of a free loop. Bounds are arguments, so that one text serves all sizes; those of short loops are
- * numbers, because kernels unroll such loops. */
-static void put_head(struct writer *writer, int number, int64_t step)
+void dcli_loops_put_head(dcli_loops_writer *writer, int number, int64_t step)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
     const dcli_loops_run *run = &writer->operation->run[number];
@@ -506,8 +492,8 @@ static void put_head(struct writer *writer, int number, int64_t step)
         snprintf(first, sizeof first, "%" PRId64, low);
         snprintf(last, sizeof last, "%" PRId64, high);
     } else {
-        add_operand(writer, "l", number, name, DCL_ACCESS_VALUE, -1, 2 * number);
-        add_operand(writer, "u", number, name, DCL_ACCESS_VALUE, -1, 2 * number + 1);
+        dcli_loops_add_operand(writer, "l", number, name, DCL_ACCESS_VALUE, -1, 2 * number);
+        dcli_loops_add_operand(writer, "u", number, name, DCL_ACCESS_VALUE, -1, 2 * number + 1);
         snprintf(first, sizeof first, "l%d_%s", number, name);
         snprintf(last, sizeof last, "u%d_%s", number, name);
     }
@@ -519,30 +505,33 @@ static void put_head(struct writer *writer, int number, int64_t step)
                       number, name, first, number, name, -step);
 }
 
-static void put_loop(struct writer *writer, const dcli_loops_node *node)
+static void put_loop(dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     const dcli_loops_run *run = &writer->operation->run[node->number];
     const dcli_loops_loop *loop = &writer->tree->loop[node->number];
     bool free = run->way == DCLI_LOOPS_FREE && !dcli_loops_in(writer->headed, node->number), turned = false;
     if (free)
-        put_head(writer, node->number, dcli_loops_counts_in_steps(loop) ? loop->step : loop->step > 0 ? 1 : -1);
+        dcli_loops_put_head(writer, node->number,
+                            dcli_loops_counts_in_steps(loop) ? loop->step
+                            : loop->step > 0                 ? 1
+                                                             : -1);
     if (run->turned != 0 &&
         writer->operation->run[dcli_loops_inner(writer->tree, node->number)].way == DCLI_LOOPS_FREE) {
         turned = true;
         writer->headed |= (dcli_loops_mask)1 << dcli_loops_inner(writer->tree, node->number);
-        put_head(writer, dcli_loops_inner(writer->tree, node->number), run->turned);
+        dcli_loops_put_head(writer, dcli_loops_inner(writer->tree, node->number), run->turned);
     }
-    int blocks = put_bounds(writer, node->number);
+    int blocks = dcli_loops_put_bounds(writer, node->number);
     const dcli_loops_node *only = only_loop(writer, node->first);
     if (free && blocks == 0 && only != NULL && writer->operation->run[only->number].way == DCLI_LOOPS_FIXED)
         put_limits(writer, node->number, only->number);
-    put_nodes(writer, node->first);
+    dcli_loops_put_nodes(writer, node->first);
     put_blocks_end(writer, blocks + free + turned);
     dcli_text_put(writer->out, "\n");
 }
 
 /* Whether a node does not belong to the share of the body that is generated. */
-static bool is_left_out(const struct writer *writer, const dcli_loops_node *node)
+static bool is_left_out(const dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     bool is_loop = node == writer->parts;
     if (writer->share != REST || is_loop)
@@ -552,28 +541,32 @@ static bool is_left_out(const struct writer *writer, const dcli_loops_node *node
     return node != NULL; /* it stands before the loop */
 }
 
-static void put_nodes(struct writer *writer, const dcli_loops_node *node)
+void dcli_loops_put_node(dcli_loops_writer *writer, const dcli_loops_node *node)
 {
-    for (; node != NULL; node = node->next) {
-        if (!holds_statement(writer, node) || is_left_out(writer, node))
-            continue;
-        if (node->kind == DCLI_LOOPS_NODE_ASSIGN) {
-            put_assignment(writer, node->number);
-        } else if (node->kind == DCLI_LOOPS_NODE_LOOP) {
-            put_loop(writer, node);
-        } else {
-            dcli_text_put(writer->out, node->test.negated ? "if (!" : "if (");
-            put_comparison_text(writer, node->test.condition);
-            dcli_text_put(writer->out, ") {\n");
-            put_nodes(writer, node->first);
-            dcli_text_put(writer->out, "}\n");
-        }
+    if (!dcli_loops_holds(writer, node) || is_left_out(writer, node))
+        return;
+    if (node->kind == DCLI_LOOPS_NODE_ASSIGN) {
+        put_assignment(writer, node->number);
+    } else if (node->kind == DCLI_LOOPS_NODE_LOOP) {
+        put_loop(writer, node);
+    } else {
+        dcli_text_put(writer->out, node->test.negated ? "if (!" : "if (");
+        put_comparison_text(writer, node->test.condition);
+        dcli_text_put(writer->out, ") {\n");
+        dcli_loops_put_nodes(writer, node->first);
+        dcli_text_put(writer->out, "}\n");
     }
+}
+
+void dcli_loops_put_nodes(dcli_loops_writer *writer, const dcli_loops_node *node)
+{
+    for (; node != NULL; node = node->next)
+        dcli_loops_put_node(writer, node);
 }
 
 /* ---- bodies ------------------------------------------------------------------------------------------------------- */
 
-static const char *type_name(dcl_type type)
+const char *dcli_loops_type_name(dcl_type type)
 {
     static const char *const names[] = {"?",      "char", "short", "int",  "long",  "uchar",
                                         "ushort", "uint", "ulong", "half", "float", "double"};
@@ -582,7 +575,7 @@ static const char *type_name(dcl_type type)
 
 /* Whether every thread assigns its element of an array before anything else happens to it: by the first statement of
  * the text that touches the array, which has one iteration per thread. */
-static bool is_overwritten(struct writer *writer, int array)
+static bool is_overwritten(dcli_loops_writer *writer, int array)
 {
     const dcli_loops_operation *operation = writer->operation;
     for (int s = 0; s < writer->tree->statement_count; s++) {
@@ -604,7 +597,7 @@ static bool is_overwritten(struct writer *writer, int array)
     return false;
 }
 
-static void put_access(struct writer *writer, int array)
+static void put_access(dcli_loops_writer *writer, int array)
 {
     dcli_text_put(writer->out, "a%d_%s(", array, writer->tree->name[array].name);
     for (int r = 0; r < writer->operation->rank; r++)
@@ -612,8 +605,7 @@ static void put_access(struct writer *writer, int array)
     dcli_text_put(writer->out, ")");
 }
 
-/* The place where an operation first writes an array. */
-static dcli_loops_place place_of_output(const struct writer *writer, int array)
+dcli_loops_place dcli_loops_place_of_output(const dcli_loops_writer *writer, int array)
 {
     int s = 0;
     while (!dcli_loops_in(writer->operation->statements, s) || !writer->tree->statement[s].target.is_array ||
@@ -622,18 +614,19 @@ static dcli_loops_place place_of_output(const struct writer *writer, int array)
     return writer->tree->statement[s].target.place;
 }
 
-static void put_body(struct writer *writer)
+static void put_body(dcli_loops_writer *writer)
 {
     const dcli_loops_operation *operation = writer->operation;
     const dcli_loops_tree *tree = writer->tree;
     for (int k = 0; k < operation->output_count; k++) {
         int array = operation->output[k];
         bool overwritten = writer->share != REST && is_overwritten(writer, array);
-        dcli_loops_operand *operand = add_operand(writer, "a", array, tree->name[array].name,
-                                                  overwritten ? DCL_ACCESS_OUT : DCL_ACCESS_INOUT, array, 0);
+        dcli_loops_operand *operand = dcli_loops_add_operand(writer, "a", array, tree->name[array].name,
+                                                             overwritten ? DCL_ACCESS_OUT : DCL_ACCESS_INOUT, array, 0);
         if (operand != NULL)
-            operand->place = place_of_output(writer, array);
-        dcli_text_put(writer->out, "%s e%d_%s", type_name(tree->name[array].type), array, tree->name[array].name);
+            operand->place = dcli_loops_place_of_output(writer, array);
+        dcli_text_put(writer->out, "%s e%d_%s", dcli_loops_type_name(tree->name[array].type), array,
+                      tree->name[array].name);
         if (!overwritten) {
             dcli_text_put(writer->out, " = ");
             put_access(writer, array);
@@ -647,7 +640,7 @@ static void put_body(struct writer *writer)
                 dcli_text_put(writer->out, "%s t%d_%s;\n", tree->scalar[v].type, v, tree->scalar[v].name);
                 break;
             }
-    put_nodes(writer, tree->first);
+    dcli_loops_put_nodes(writer, tree->first);
     for (int k = 0; k < operation->output_count; k++) {
         put_access(writer, operation->output[k]);
         dcli_text_put(writer->out, " = e%d_%s;\n", operation->output[k], tree->name[operation->output[k]].name);
@@ -657,7 +650,7 @@ static void put_body(struct writer *writer)
 /* ---- parts of a loop ---------------------------------------------------------------------------------------------- */
 
 /* Whether threads assign variables that are declared outside of a loop: these may carry values from one iteration to the next. */
-static bool assigns_outside(const struct writer *writer, int loop)
+static bool assigns_outside(const dcli_loops_writer *writer, int loop)
 {
     const dcli_loops_tree *tree = writer->tree;
     int depth = tree->loop[loop].depth;
@@ -673,18 +666,18 @@ static bool assigns_outside(const struct writer *writer, int loop)
 }
 
 /* The last of these nodes that contains statements of the operation. */
-static const dcli_loops_node *last_node(const struct writer *writer, const dcli_loops_node *node)
+static const dcli_loops_node *last_node(const dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     const dcli_loops_node *found = NULL;
     for (; node != NULL; node = node->next)
-        if (holds_statement(writer, node))
+        if (dcli_loops_holds(writer, node))
             found = node;
     return found;
 }
 
 /* Find a free loop that counts upwards by 1 and is the last thing that a thread runs. Only then may operations run, one after the
  * other, what is before the loop, and parts of the loop. @param all_out  whether it is all that a thread runs. @return NULL: there is none */
-static const dcli_loops_node *loop_of_parts(const struct writer *writer, bool *all_out)
+static const dcli_loops_node *loop_of_parts(const dcli_loops_writer *writer, bool *all_out)
 {
     const dcli_loops_run *run = writer->operation->run;
     const dcli_loops_node *node = writer->tree->first, *only = only_loop(writer, node), *last;
@@ -700,7 +693,7 @@ static const dcli_loops_node *loop_of_parts(const struct writer *writer, bool *a
 }
 
 /* Note which arguments are the bounds of that loop. */
-static void mark_parts(struct writer *writer)
+static void mark_parts(dcli_loops_writer *writer)
 {
     dcli_loops_operation *operation = writer->operation;
     for (int k = 0; k < operation->operand_count; k++) {
@@ -712,7 +705,7 @@ static void mark_parts(struct writer *writer)
 }
 
 /* Generate a share of the body. @param ranges  the operands that the ranges use */
-static char *put_share(struct writer *writer, int share, uint64_t ranges, uint64_t *uses_out)
+static char *put_share(dcli_loops_writer *writer, int share, uint64_t ranges, uint64_t *uses_out)
 {
     dcli_text out = {0}, *whole = writer->out;
     writer->share = share;
@@ -726,7 +719,7 @@ static char *put_share(struct writer *writer, int share, uint64_t ranges, uint64
 }
 
 /* Let the loop that a thread runs last run in parts, if there is one. */
-static void put_parts(struct writer *writer, uint64_t ranges)
+static void put_parts(dcli_loops_writer *writer, uint64_t ranges)
 {
     dcli_loops_operation *operation = writer->operation;
     bool all;
@@ -743,7 +736,7 @@ static void put_parts(struct writer *writer, uint64_t ranges)
 /* ---- ranges of indices ----------------------------------------------------------------------------------------------- */
 
 /* Print the bound that a condition gives for its axis: the other terms, moved to the other side. */
-static void put_slant(struct writer *writer, const dcli_loops_slant *slant)
+static void put_slant(dcli_loops_writer *writer, const dcli_loops_slant *slant)
 {
     const dcli_loops_operation *operation = writer->operation;
     int64_t sign = slant->index[slant->axis] > 0 ? -1 : 1;
@@ -754,17 +747,17 @@ static void put_slant(struct writer *writer, const dcli_loops_slant *slant)
     for (int k = 0; k < operation->hosts.count; k++)
         if (slant->host[k] != 0) {
             const char *name = writer->tree->loop[operation->hosts.loop[k]].name;
-            add_operand(writer, "h", k, name, DCL_ACCESS_VALUE, -1, -1 - k);
+            dcli_loops_add_operand(writer, "h", k, name, DCL_ACCESS_VALUE, -1, -1 - k);
             dcli_text_put(writer->out, " + (%" PRId64 ") * h%d_%s", sign * slant->host[k], k, name);
         }
 }
 
 /* Print the lower or upper limit of an index: the bound of the box, and those of conditions. */
-static void put_side(struct writer *writer, int r, bool high)
+static void put_side(dcli_loops_writer *writer, int r, bool high)
 {
     const dcli_loops_operation *operation = writer->operation;
     const char *prefix = high ? "z" : "f", letter[] = {index_letters[r], '\0'};
-    dcli_loops_operand *bound = add_operand(writer, prefix, r, letter, DCL_ACCESS_VALUE, -1, 0);
+    dcli_loops_operand *bound = dcli_loops_add_operand(writer, prefix, r, letter, DCL_ACCESS_VALUE, -1, 0);
     if (bound != NULL)
         bound->bound = 1 + 2 * r + high;
     dcli_text_put(writer->out, "%s(%s%d_%s", high ? "min" : "max", prefix, r, letter);
@@ -777,7 +770,7 @@ static void put_side(struct writer *writer, int r, bool high)
 }
 
 /* Make the text of DCL_OVER. Every index has a range, because DCL would take a missing one from the arrays. */
-static void put_ranges(struct writer *writer)
+static void put_ranges(dcli_loops_writer *writer)
 {
     dcli_loops_operation *operation = writer->operation;
     dcli_text ranges = {0}, *body = writer->out;
@@ -791,7 +784,7 @@ static void put_ranges(struct writer *writer)
     writer->out = body;
     body->failed |= ranges.failed;
     operation->ranges = dcli_text_take(&ranges);
-    dcli_loops_operand *over = add_operand(writer, "r", 0, "over", DCL_ACCESS_OVER, -1, 0);
+    dcli_loops_operand *over = dcli_loops_add_operand(writer, "r", 0, "over", DCL_ACCESS_OVER, -1, 0);
     if (over != NULL)
         over->over = operation->ranges;
 }
@@ -799,15 +792,19 @@ static void put_ranges(struct writer *writer)
 dcl_status dcli_loops_emit(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     dcli_text out = {0};
-    struct writer writer = {.sets = sets, .tree = sets->tree, .operation = operation, .out = &out};
+    dcli_loops_writer writer = {.sets = sets, .tree = sets->tree, .operation = operation, .out = &out};
     for (int s = 0; s < sets->tree->statement_count; s++)
         if (dcli_loops_in(operation->statements, s))
             writer.unguarded[s] = dcli_loops_unguarded(sets, operation, s);
-    put_body(&writer);
-    writer.uses = 0;
-    if (operation->over != NULL)
-        put_ranges(&writer);
-    put_parts(&writer, writer.uses);
+    if (operation->along >= 0) {
+        dcli_loops_put_lines(&writer);
+    } else {
+        put_body(&writer);
+        writer.uses = 0;
+        if (operation->over != NULL)
+            put_ranges(&writer);
+        put_parts(&writer, writer.uses);
+    }
     for (int s = 0; s < sets->tree->statement_count; s++)
         isl_map_free(writer.unguarded[s]);
     if (operation->operand_count == DCLI_LOOPS_OPERANDS) {

@@ -66,10 +66,17 @@ typedef struct dcli_loops_slant {
 
 enum { DCLI_LOOPS_SLANTS = 6 }; /* most conditions of an operation */
 
+/** A read of an input by a statement of an operation on lines. */
+typedef struct dcli_loops_reader {
+    int statement, read, operand;
+} dcli_loops_reader;
+
 typedef struct dcli_loops_operation {
     dcli_loops_mask statements;
     dcli_loops_hosts hosts;
     int rank;
+    int along; /* threads compute whole lines of the outputs along this axis, and their index along it is 0; -1: they compute one
+                  element (loop/lines.c) */
     int output_count, output[DCLI_LOOPS_STATEMENTS]; /* the arrays that are written, the first one in the text first */
     dcli_loops_run run[DCLI_LOOPS_MOST];             /* by loop */
     isl_map *threads
@@ -89,6 +96,8 @@ typedef struct dcli_loops_operation {
     char *head,
         *rest; /* what threads run before their last loop, and that loop; NULL: it is all that they run, or runs in no parts */
     uint64_t head_uses, rest_uses; /* their operands */
+    int reach_count;
+    dcli_loops_reader reader[DCLI_LOOPS_REACHES]; /* of lines: the reads of inputs */
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS]; /* VALUEs with symbol -1: `value` is 2 * loop (low), 2 * loop + 1
                                                         (high), or -1 - k (counter of host k), unless `bound` is set */
@@ -148,6 +157,11 @@ struct dcli_loops_plan {
 /** Try to make statements one operation. @return NULL: why_out, or sets->failed. */
 dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
                                                const dcli_loops_hosts *hosts, dcli_loops_why *why_out);
+/** Try to make statements one operation whose threads compute whole lines of the outputs along an axis. */
+dcli_loops_operation *dcli_loops_lines_try(dcli_loops_sets *sets, dcli_loops_mask statements,
+                                           const dcli_loops_hosts *hosts, int along, dcli_loops_why *why_out);
+/** Whether an operation, of elements or lines, concerns one index only along an axis. */
+bool dcli_loops_is_thin(const dcli_loops_operation *operation, int axis);
 void dcli_loops_operation_free(dcli_loops_operation *operation);
 
 /** The iterations of a statement in the iteration of the hosts that the parameters name. */

@@ -146,9 +146,10 @@ static bool turn(const dcli_loops_tree *tree, const dcli_loops_statement *statem
     return true;
 }
 
-/* Determine how threads run the loops around one statement that writes an array. @return false: a counter has a
+/* Determine how threads run the loops around one statement that writes an array. @param along  the axis of lines; -1: none. @return false: a counter has a
  * factor other than 1 and -1 in a subscript, and its loop cannot be turned. */
-static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts *hosts, dcli_loops_run run_out[])
+static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts *hosts, int along,
+                      dcli_loops_run run_out[])
 {
     const dcli_loops_statement *statement = &tree->statement[s];
     int rank = tree->name[statement->target.symbol].grid.rank;
@@ -160,6 +161,8 @@ static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts
     for (int k = 0; k < hosts->count; k++)
         run_out[hosts->depth[k][s]] = (dcli_loops_run){.way = DCLI_LOOPS_HOSTED, .row = k};
     for (int r = 0; r < rank; r++) {
+        if (r == along)
+            continue;
         const dcli_loops_linear *subscript = &statement->target.subscript[r];
         int deepest = statement->depth - 1; /* the innermost loop, run by the threads, of which the subscript depends */
         while (deepest >= 0 && (hosted[deepest] || subscript->coef[deepest] == 0))
@@ -241,7 +244,7 @@ static bool agree(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_l
         if (!dcli_loops_in(operation->statements, s) || !statement->target.is_array)
             continue;
         *why = (dcli_loops_why){.reason = DCLI_LOOPS_STRIDE, .statement = s};
-        if (!find_ways(tree, s, &operation->hosts, run))
+        if (!find_ways(tree, s, &operation->hosts, operation->along, run))
             return false;
         add_output(operation, statement->target.symbol);
         why->reason = DCLI_LOOPS_MIXED;
@@ -286,6 +289,19 @@ static void put_threads(dcli_text *out, dcli_loops_sets *sets, const dcli_loops_
     }
 }
 
+/* Map the elements of the outputs to the threads of their lines. */
+static isl_map *fold_map(dcli_loops_sets *sets, const dcli_loops_operation *operation)
+{
+    dcli_text text = {0};
+    for (int side = 0; side < 2; side++) {
+        dcli_text_put(&text, side == 0 ? "{ [" : "] -> [");
+        for (int r = 0; r < operation->rank; r++)
+            dcli_text_put(&text, side == 1 && r == operation->along ? "%s0" : "%sx%d", r > 0 ? "," : "", r);
+    }
+    dcli_text_put(&text, "] }");
+    return dcli_loops_read_map(sets, &text);
+}
+
 static void find_box(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     isl_set *all = NULL;
@@ -297,6 +313,8 @@ static void find_box(dcli_loops_sets *sets, dcli_loops_operation *operation)
             all = all == NULL ? set : isl_set_union(all, set);
         }
     operation->box = dcli_loops_box(sets, all);
+    if (operation->along >= 0)
+        operation->box = isl_set_apply(operation->box, fold_map(sets, operation));
 }
 
 /* The threads that run each iteration: what the generated code does. */
@@ -310,7 +328,10 @@ static void find_threads(dcli_loops_sets *sets, dcli_loops_operation *operation)
         put_threads(&text, sets, operation, s);
         for (int r = 0; statement->target.is_array && r < operation->rank; r++) {
             dcli_text_put(&text, " and x%d = ", r);
-            dcli_loops_put_linear(&text, &statement->target.subscript[r]);
+            if (r == operation->along)
+                dcli_text_put(&text, "0");
+            else
+                dcli_loops_put_linear(&text, &statement->target.subscript[r]);
         }
         dcli_text_put(&text, " }");
         isl_map *map = isl_map_intersect_domain(dcli_loops_read_map(sets, &text), isl_set_copy(sets->domain[s]));
@@ -367,7 +388,7 @@ static bool stay_in_threads(dcli_loops_sets *sets, dcli_loops_operation *operati
         isl_map *map = between_threads(sets, operation, isl_map_copy(d->map), d->source, d->sink);
         if (dcli_loops_no_map(sets, of_others(map)))
             continue;
-        if (d->source_read >= 0) {
+        if (d->source_read >= 0 && operation->along < 0) {
             operation->copied[d->source][d->source_read] = true;
             continue;
         }
@@ -410,6 +431,8 @@ static bool values_reach_all(dcli_loops_sets *sets, const dcli_loops_operation *
 isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_loops_sets *sets, int s, int r)
 {
     isl_map *access = isl_map_reset_tuple_id(isl_map_copy(sets->read[s][r]), isl_dim_out);
+    if (operation->along >= 0)
+        access = isl_map_apply_range(access, fold_map((dcli_loops_sets *)sets, operation));
     return isl_map_apply_range(isl_map_reverse(isl_map_copy(operation->threads[s])), access);
 }
 
@@ -538,7 +561,8 @@ static void find_ranges(dcli_loops_sets *sets, dcli_loops_operation *operation)
             dcli_loops_bounds(sets, operation->run[l].range, 0, &operation->run[l].low, &operation->run[l].high);
     }
     for (int r = 0; r < operation->rank; r++)
-        dcli_loops_bounds(sets, operation->box, r, &operation->low[r], &operation->high[r]);
+        if (r != operation->along)
+            dcli_loops_bounds(sets, operation->box, r, &operation->low[r], &operation->high[r]);
 }
 
 /* Whether the threads of an operation take the place of a loop. If that loop has one iteration only, there is one
@@ -551,8 +575,88 @@ static bool is_parallel(const dcli_loops_sets *sets, const dcli_loops_operation 
     return false;
 }
 
-dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
-                                               const dcli_loops_hosts *hosts, dcli_loops_why *why_out)
+/* ---- lines -------------------------------------------------------------------------------------------------------- */
+
+/* Add what an access touches in an iteration of the hosts to a set of elements; NULL: none yet. */
+static isl_set *add_elements(dcli_loops_sets *sets, isl_set *all, isl_map *access, int s, const dcli_loops_hosts *hosts)
+{
+    isl_set *set = isl_map_range(isl_map_intersect_domain(isl_map_copy(access), dcli_loops_at(sets, s, hosts)));
+    set = isl_set_reset_tuple_id(set);
+    return all == NULL ? set : isl_set_union(all, set);
+}
+
+/* Whether all reads of outputs are of the thread's own line. If so, find the first and the last index of what threads read
+ * and write of their lines. */
+static bool find_lines(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    isl_set *all = NULL;
+    bool own = true;
+    for (int s = 0; s < sets->tree->statement_count && own; s++) {
+        const dcli_loops_statement *statement = &sets->tree->statement[s];
+        if (!dcli_loops_in(operation->statements, s))
+            continue;
+        if (statement->target.is_array)
+            all = add_elements(sets, all, sets->write[s], s, &operation->hosts);
+        for (int r = 0; r < statement->read_count && own; r++)
+            if (statement->read[r].is_array && writes(operation, statement->read[r].symbol)) {
+                own = operation->own[s][r] = is_own(sets, operation, s, r);
+                all = add_elements(sets, all, sets->read[s][r], s, &operation->hosts);
+            }
+    }
+    if (own)
+        dcli_loops_bounds(sets, all, operation->along, &operation->low[operation->along],
+                          &operation->high[operation->along]);
+    isl_set_free(all);
+    return own;
+}
+
+/* Whether the loops that threads run are few and simple enough for a thread per line: around no statement is more than one loop
+ * that runs in order, and the other counters follow from the thread alone. Sums of many terms are better computed
+ * element by element. */
+static bool are_simple(const dcli_loops_sets *sets, const dcli_loops_operation *operation)
+{
+    int inputs = 0;
+    bool line = false, parallel = false;
+    for (int s = 0; s < sets->tree->statement_count; s++) {
+        const dcli_loops_statement *statement = &sets->tree->statement[s];
+        int in_order = 0;
+        if (!dcli_loops_in(operation->statements, s))
+            continue;
+        inputs += statement->read_count;
+        for (int d = 0; d < statement->depth; d++) {
+            const dcli_loops_run *run = &operation->run[statement->loop[d]];
+            parallel |= run->way == DCLI_LOOPS_FIXED;
+            in_order += run->way == DCLI_LOOPS_FREE;
+            for (int e = 0; e < DCLI_LOOPS_DEPTH && run->way == DCLI_LOOPS_FIXED; e++)
+                if (run->turned != 0 ||
+                    (run->rest.coef[e] != 0 &&
+                     operation->run[sets->tree->statement[run->statement].loop[e]].way != DCLI_LOOPS_HOSTED))
+                    return false;
+        }
+        if (in_order > 1)
+            return false;
+        line |= in_order == 1;
+    }
+    return line && parallel && inputs <= DCLI_LOOPS_REACHES;
+}
+
+bool dcli_loops_is_thin(const dcli_loops_operation *operation, int axis)
+{
+    return operation->low[axis] == operation->high[axis];
+}
+
+/* ---- trying ------------------------------------------------------------------------------------------------------- */
+
+/* Find the elements that threads of one element read and write. */
+static void find_elements(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    find_reads(sets, operation);
+    find_copies(sets, operation);
+    operation->parallel = is_parallel(sets, operation);
+}
+
+static dcli_loops_operation *try(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
+                                 int along, dcli_loops_why *why_out)
 {
     dcli_loops_operation *operation = dcli_calloc(1, sizeof *operation);
     if (operation == NULL) {
@@ -561,22 +665,38 @@ dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops
     }
     operation->statements = statements;
     operation->hosts = *hosts;
-    bool possible = agree(sets, operation, why_out);
+    operation->along = along;
+    bool possible = agree(sets, operation, why_out) && (along < 0 || operation->output_count > 0);
     if (possible && operation->output_count > 0) {
-        find_box(sets, operation);
-        find_threads(sets, operation);
-        possible = stay_in_threads(sets, operation, why_out) && values_reach_all(sets, operation, why_out);
+        possible = along < 0 || (along < operation->rank && are_simple(sets, operation));
         if (possible) {
-            find_ranges(sets, operation);
-            find_reads(sets, operation);
-            find_copies(sets, operation);
-            operation->parallel = is_parallel(sets, operation);
+            find_box(sets, operation);
+            find_threads(sets, operation);
+            possible = stay_in_threads(sets, operation, why_out) && values_reach_all(sets, operation, why_out);
         }
+        if (possible)
+            find_ranges(sets, operation);
+        if (possible && along < 0)
+            find_elements(sets, operation);
+        else if (possible)
+            possible = operation->parallel = find_lines(sets, operation);
     }
     if (possible && !sets->failed)
         return operation;
     dcli_loops_operation_free(operation);
     return NULL;
+}
+
+dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
+                                               const dcli_loops_hosts *hosts, dcli_loops_why *why_out)
+{
+    return try(sets, statements, hosts, -1, why_out);
+}
+
+dcli_loops_operation *dcli_loops_lines_try(dcli_loops_sets *sets, dcli_loops_mask statements,
+                                           const dcli_loops_hosts *hosts, int along, dcli_loops_why *why_out)
+{
+    return try(sets, statements, hosts, along, why_out);
 }
 
 void dcli_loops_operation_free(dcli_loops_operation *operation)

@@ -431,6 +431,61 @@ static bool has_idle_threads(struct planner *planner, const dcli_loops_operation
     return idle;
 }
 
+/* Whether tiles of all arrays that statements write have whole lines along an axis. */
+static bool have_lines(const struct planner *planner, dcli_loops_mask statements, int axis)
+{
+    bool any = false;
+    for (int s = 0; s < planner->tree->statement_count; s++) {
+        const dcli_loops_access *target = &planner->tree->statement[s].target;
+        if (!dcli_loops_in(statements, s) || !target->is_array)
+            continue;
+        any = true;
+        if ((planner->tree->name[target->symbol].whole >> axis & 1) == 0)
+            return false;
+    }
+    return any;
+}
+
+/* Try to make statements one operation on lines, along any axis. */
+static dcli_loops_operation *try_lines(struct planner *planner, dcli_loops_mask statements,
+                                       const dcli_loops_hosts *hosts)
+{
+    dcli_loops_operation *operation = NULL;
+    dcli_loops_why why;
+    for (int axis = 0; axis < DCL_MAX_RANK && operation == NULL && !planner->sets->failed; axis++)
+        if (have_lines(planner, statements, axis))
+            operation = dcli_loops_lines_try(planner->sets, statements, hosts, axis, &why);
+    return operation;
+}
+
+/* Whether statements that would be an operation of elements concern many elements of a line: these are computed faster there. */
+static bool are_better_as_elements(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
+                                   int along)
+{
+    dcli_loops_why why;
+    dcli_loops_operation *elements = dcli_loops_operation_try(planner->sets, statements, hosts, &why);
+    bool better = elements != NULL && elements->output_count > 0 &&
+                  (along >= elements->rank || !dcli_loops_is_thin(elements, along));
+    dcli_loops_operation_free(elements);
+    return better;
+}
+
+/* Make the open operation and a circle one operation on lines, if one of them needs lines, and the other one needs them, too, or
+ * concerns one element of each. @return NULL: this is not possible */
+static dcli_loops_operation *join_lines(struct planner *planner, dcli_loops_mask circle,
+                                        const dcli_loops_operation *open, const dcli_loops_hosts *hosts)
+{
+    dcli_loops_operation *operation = try_lines(planner, circle | open->statements, hosts);
+    if (operation != NULL &&
+        ((open->along >= 0 && open->along != operation->along) ||
+         (open->along < 0 && (open->output_count == 0 || !dcli_loops_is_thin(open, operation->along))) ||
+         are_better_as_elements(planner, circle, hosts, operation->along))) {
+        dcli_loops_operation_free(operation);
+        return NULL;
+    }
+    return operation;
+}
+
 /* Join a circle (statements that depend on each other) that is ready to the open operation. @return false: none can
  * be joined. */
 static bool extend_open(struct planner *planner, const struct graph *graph, dcli_loops_mask *remaining,
@@ -449,6 +504,8 @@ static bool extend_open(struct planner *planner, const struct graph *graph, dcli
             dcli_loops_operation_free(operation);
             continue;
         }
+        if (operation == NULL && !planner->sets->failed)
+            operation = join_lines(planner, circle, sequence->open, hosts);
         if (operation == NULL)
             continue;
         dcli_loops_operation_free(sequence->open);
@@ -464,6 +521,8 @@ static bool plan_circle(struct planner *planner, dcli_loops_mask circle, const d
 {
     dcli_loops_why why;
     dcli_loops_operation *operation = dcli_loops_operation_try(planner->sets, circle, hosts, &why);
+    if (operation == NULL && !planner->sets->failed)
+        operation = try_lines(planner, circle, hosts);
     close_open(planner, sequence);
     sequence->open = operation;
     if (operation != NULL)

@@ -12,7 +12,9 @@
 
 enum {
     DCLI_LOOPS_OPERATIONS = 64, /* most operations of a plan */
-    DCLI_LOOPS_OPERANDS = 60    /* most arguments of an operation */
+    DCLI_LOOPS_OPERANDS = 60,   /* most arguments of an operation */
+    DCLI_LOOPS_REACHES = 64,    /* most reads of inputs of an operation on lines */
+    DCLI_LOOPS_LANES = 8        /* lines that a work-item of a CPU computes together */
 };
 
 /** An argument of an operation. */
@@ -29,12 +31,30 @@ typedef struct dcli_loops_operand {
     dcli_loops_place place; /* of an array in the nest: where the operation reads or writes it */
 } dcli_loops_operand;
 
-/** An operation as it is to be run: a body at the indices of a box of its first output. */
+/** The subscripts of a read along an axis, for threads with indices x[r] along the other axes than that of lines: low to
+ *  high, each plus the sum of index[r] * x[r]. */
+typedef struct dcli_loops_span {
+    int64_t low, high, index[DCL_MAX_RANK];
+} dcli_loops_span;
+
+/** What an operation on lines reads of an input, at one place of the nest. */
+typedef struct dcli_loops_reach {
+    int operand;
+    bool empty; /* its loop has no iterations */
+    dcli_loops_span span[DCL_MAX_RANK];
+} dcli_loops_reach;
+
+/** An operation as it is to be run: a body at the indices of a box of its first output, or a tile kernel whose
+ *  work-items compute whole lines of the box. */
 typedef struct dcli_loops_call {
     int operation; /* its number; -1: a copy before one */
     const int64_t
         *counter; /* of the loops that the program runs around it, the outermost first; borrowed during the call */
     const char *body;
+    int along; /* -1: it is a body. Otherwise the axis of lines. The tile kernel also has two arguments of type long: `q_items`, the number
+                  of work-items, and `q_lanes`, 1 or DCLI_LOOPS_LANES */
+    int reach_count;
+    const dcli_loops_reach *reach; /* [reach_count], borrowed during the call */
     const char *head,
         *rest; /* the body without the loop that runs in parts, and this loop, with all outputs as inputs too; NULL: it is
                                 all of the body, or there is none */
@@ -81,6 +101,12 @@ void dcli_loops_plan_print(const dcli_loops_plan *plan, dcli_text *out);
 
 /** Explain the plan: for each loop whether it is parallel, in order or a reduction, and why. */
 void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out);
+
+/** Whether some operation computes whole lines, because axes of arrays are `whole`. */
+bool dcli_loops_plan_has_lines(const dcli_loops_plan *plan);
+/** The smallest box that an operation on lines reads of an input. @param box  of the first output. @return false: it reads nothing */
+bool dcli_loops_lines_read(const dcli_loops_call *call, int operand, const dcl_grid *grid, const dcl_box *box,
+                           dcl_box *reads_out);
 
 /** Record an error at a place of the nest. @param code  a constant. @param note  what the user can do.
  *  @return status. */

@@ -39,6 +39,8 @@ static void print_operation(const dcli_loops_plan *plan, int number, dcli_text *
         dcli_text_put(out, "; %s (line %d) ", tree->loop[l].name, tree->loop[l].place.line);
         dcli_text_put(out, operation->run[l].way == DCLI_LOOPS_FREE ? "in order" : "parallel");
     }
+    if (operation->along >= 0)
+        dcli_text_put(out, "; lines along axis %d", operation->along);
     dcli_text_put(out, "%s\n", operation->parallel ? "" : "; one thread");
 }
 
@@ -146,12 +148,16 @@ static void explain_threads(const dcli_loops_plan *plan, const dcli_loops_operat
     for (int s = 0; s < tree->statement_count; s++) {
         if (!dcli_loops_in(operation->statements, s) || !tree->statement[s].target.is_array)
             continue;
-        dcli_text_put(out, "%*sa thread for each ", indent, "");
+        dcli_text_put(out, "%*sa thread for each %s", indent, "", operation->along >= 0 ? "line of " : "");
         put_element(tree, s, &tree->statement[s].target, out);
+        if (operation->along >= 0)
+            dcli_text_put(out, " along axis %d", operation->along);
         dcli_text_put(out, " (line %d)", tree->statement[s].place.line);
-        for (int r = 0; r < operation->rank; r++) {
+        for (int r = 0, axes = 0; r < operation->rank; r++) {
+            if (r == operation->along)
+                continue;
             int64_t extent = extent_of(operation, r);
-            dcli_text_put(out, "%s", r == 0 ? ": " : " x ");
+            dcli_text_put(out, "%s", axes++ == 0 ? ": " : " x ");
             if (extent >= 0)
                 dcli_text_put(out, "%" PRId64, extent);
             else
@@ -170,11 +176,14 @@ static void explain_loop(const dcli_loops_plan *plan, const dcli_loops_operation
     int sum = find_reduction(tree, operation->statements, loop);
     dcli_text_put(out, "%*sloop %s (line %d): ", indent, "", tree->loop[loop].name, tree->loop[loop].place.line);
     if (operation->run[loop].way == DCLI_LOOPS_FIXED) {
-        dcli_text_put(out, "parallel: its counter follows from the element, so each thread has one iteration\n");
-    } else if (sum >= 0) {
+        dcli_text_put(out, "parallel: its counter follows from the %s, so each thread has one iteration\n",
+                      operation->along >= 0 ? "line" : "element");
+    } else if (sum >= 0 && operation->along < 0) {
         dcli_text_put(out, "a reduction: each thread adds up ");
         put_element(tree, sum, &tree->statement[sum].target, out);
         dcli_text_put(out, " in the order of the loop\n");
+    } else if (operation->along >= 0) {
+        dcli_text_put(out, "in order: each thread runs all iterations that concern its line\n");
     } else {
         dcli_text_put(out, "in order: all its iterations in a thread concern the same element\n");
     }

@@ -98,7 +98,7 @@ static isl_basic_set *simple_hull(const isl_set *set)
 
 void dcli_loops_find_slants(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
-    if (operation->rank < 2)
+    if (operation->rank < 2 || operation->along >= 0)
         return;
     struct finder finder = {sets, operation};
     isl_set *threads = threads_of(sets, operation);

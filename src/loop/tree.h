@@ -23,6 +23,7 @@ typedef struct dcli_loops_name {
     dcl_access access; /* OUT, IN, INOUT, VALUE */
     dcl_type type;
     dcl_grid grid;   /* of an array */
+    unsigned whole;  /* bit d: every tile has all indices of axis d of the array */
     bool is_integer; /* of a VALUE: `value` is its value */
     int64_t value;
 } dcli_loops_name;

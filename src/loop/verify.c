@@ -114,7 +114,7 @@ static bool turned_in_order(const dcli_loops_plan *plan, const dcli_loops_depend
 }
 
 /* Whether no read of an array that the operation writes reaches the thread's own element, except reads that are
- * marked `own` or `mixed`. */
+ * marked `own` or `mixed`. Of operations on lines: whether all of them are of the thread's own line. */
 static bool reads_own(const dcli_loops_plan *plan, int s, const dcli_loops_operation *operation)
 {
     for (int r = 0; r < plan->tree->statement[s].read_count; r++) {
@@ -122,11 +122,13 @@ static bool reads_own(const dcli_loops_plan *plan, int s, const dcli_loops_opera
         for (int k = 0; k < operation->output_count; k++)
             written |= plan->tree->statement[s].read[r].is_array &&
                        operation->output[k] == plan->tree->statement[s].read[r].symbol;
-        if (!written || operation->own[s][r] || operation->mixed[s][r])
+        bool lines = operation->along >= 0; /* then all these reads must be of the own line */
+        if (!written || (operation->own[s][r] && !lines) || operation->mixed[s][r])
             continue;
         isl_map *map = dcli_loops_reached(operation, plan->sets, s, r);
         isl_map *same = isl_map_identity(isl_map_get_space(map));
-        if (!dcli_loops_no_map(plan->sets, isl_map_intersect(map, same)))
+        map = lines ? isl_map_subtract(map, same) : isl_map_intersect(map, same);
+        if (!dcli_loops_no_map(plan->sets, map))
             return false;
     }
     return true;

@@ -12,7 +12,8 @@ struct walk {
     int64_t counter[DCLI_LOOPS_DEPTH]; /* of the hosts */
     dcli_loops_call call,
         copy; /* the last operation, and the last copy: of ten kilobytes each, so only what differs is set again */
-    const dcli_loops_copy *copied; /* `copy` copies it; NULL: none */
+    dcli_loops_reach reach[DCLI_LOOPS_REACHES]; /* of the last operation on lines */
+    const dcli_loops_copy *copied;              /* `copy` copies it; NULL: none */
 };
 
 static bool evaluate(const struct walk *walk, const dcli_loops_hosts *hosts, isl_pw_aff *bound, int64_t *value_out)
@@ -68,12 +69,61 @@ static bool find_numbers(struct walk *walk, const dcli_loops_operation *operatio
     return true;
 }
 
+/* Add a multiple of a loop's counter to the subscripts of a read. @return false: the loop has no iterations */
+static bool add_counter(const struct walk *walk, const dcli_loops_operation *operation, int loop, int64_t factor,
+                        dcli_loops_span *span)
+{
+    const dcli_loops_run *run = &operation->run[loop];
+    int64_t low, high;
+    if (run->way == DCLI_LOOPS_HOSTED) {
+        low = high = walk->counter[run->row];
+    } else if (run->way == DCLI_LOOPS_FREE) {
+        if (!evaluate(walk, &operation->hosts, run->low, &low) || !evaluate(walk, &operation->hosts, run->high, &high))
+            return false;
+    } else {
+        factor *= run->sign;
+        span->index[run->row] += factor;
+        low = high = -run->rest.constant;
+        for (int d = 0; d < DCLI_LOOPS_DEPTH; d++)
+            if (run->rest.coef[d] != 0 &&
+                !add_counter(walk, operation, walk->plan->tree->statement[run->statement].loop[d],
+                             -factor * run->rest.coef[d], span))
+                return false;
+    }
+    span->low += factor * (factor > 0 ? low : high);
+    span->high += factor * (factor > 0 ? high : low);
+    return true;
+}
+
+/* Find what an operation on lines reads of its inputs, for the current counters. */
+static void find_reaches(struct walk *walk, const dcli_loops_operation *operation)
+{
+    const dcli_loops_tree *tree = walk->plan->tree;
+    for (int n = 0; n < operation->reach_count; n++) {
+        const dcli_loops_reader *reader = &operation->reader[n];
+        const dcli_loops_statement *statement = &tree->statement[reader->statement];
+        const dcli_loops_access *access = &statement->read[reader->read];
+        walk->reach[n] = (dcli_loops_reach){.operand = reader->operand};
+        for (int d = 0; d < tree->name[access->symbol].grid.rank; d++) {
+            dcli_loops_span *span = &walk->reach[n].span[d];
+            span->low = span->high = access->subscript[d].constant;
+            for (int e = 0; e < statement->depth; e++)
+                if (access->subscript[d].coef[e] != 0)
+                    walk->reach[n].empty |=
+                        !add_counter(walk, operation, statement->loop[e], access->subscript[d].coef[e], span);
+        }
+    }
+    walk->call.reach_count = operation->reach_count;
+    walk->call.reach = walk->reach;
+}
+
 /* Issue the operation that copies a box of an array. */
 static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, const dcli_loops_copy *copy)
 {
     dcli_loops_call *call = &walk->copy;
     if (walk->copied != copy) {
         call->operation = -1;
+        call->along = -1;
         call->counter = walk->counter;
         call->body = copy->body;
         call->head = call->rest = NULL;
@@ -114,6 +164,7 @@ static dcl_status walk_operation(struct walk *walk, int number)
     if (walk->call.operation != number) {
         walk->call.operation = number;
         walk->call.body = operation->body;
+        walk->call.along = operation->along;
         walk->call.head = operation->head;
         walk->call.rest = operation->rest;
         walk->call.head_uses = operation->head_uses;
@@ -123,6 +174,7 @@ static dcl_status walk_operation(struct walk *walk, int number)
     }
     if (!find_numbers(walk, operation))
         return DCL_OK;
+    find_reaches(walk, operation);
     for (int k = 0; k < operation->copy_count && status == DCL_OK; k++)
         status = walk_copy(walk, &operation->hosts, &operation->copy[k]);
     return status == DCL_OK ? walk->run(walk->user, &walk->call) : status;

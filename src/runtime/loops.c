@@ -6,6 +6,7 @@
 #include "loop/scan.h"
 #include "loop/tiles.h"
 #include "runtime/host_array.h"
+#include "runtime/nest_lines.h"
 #include "runtime/nest_plans.h"
 #include "runtime/report.h"
 #include "runtime/stream.h"
@@ -48,7 +49,7 @@ static dcl_status describe_array(const dcl_arg *arg, dcli_loops_name *name)
             "argument %s stores only some of its elements; expected an array with all of them; use dcl_forall(), "
             "whose bodies run for the stored ones",
             arg->name);
-    return DCL_OK;
+    return dcli_lines_find(arg->array, &name->whole);
 }
 
 /* How the operations of a nest access an argument. */
@@ -263,6 +264,8 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
     }
     if (nest->stream != NULL)
         return stream_operation(nest, operation, args);
+    if (operation->along >= 0)
+        return dcli_lines_run(nest->call->cluster, operation, args, nest->look);
     if (nest->look != NULL)
         return dcli_forall_look(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
                                 operation->operand_count, args, nest->look);
@@ -390,12 +393,32 @@ static dcl_status walk_all(struct nest *nest, dcli_loops_plan *plan)
     return status == DCL_OK ? dcli_loops_plan_walk(plan, run_operation, nest) : status;
 }
 
+/* Find the memory that a nest uses. If it is streamed, there must be no operations on lines: then the nest is planned again. */
+static dcl_status plan_hosts(struct nest *nest, dcli_loops_name names[])
+{
+    dcl_cluster *cluster = nest->call->cluster;
+    dcl_status status = find_hosts(nest);
+    if (status != DCL_OK || nest->look != NULL || !dcli_loops_plan_has_lines(nest->plan) ||
+        !dcli_stream_is_needed(cluster, nest->host_count, nest->host))
+        return status;
+    dcli_nest_plan_give(cluster, nest->plan, true);
+    nest->plan = NULL;
+    nest->host_count = 0;
+    for (int k = 0; k < nest->call->arg_count; k++)
+        names[k].whole = 0;
+    status = dcli_nest_plan_take(cluster, nest->call->text, nest->call->arg_count, names, &nest->plan);
+    return status == DCL_OK ? find_hosts(nest) : status;
+}
+
 /* Run a nest that is planned. */
-static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
+static dcl_status walk(struct nest *nest, dcli_loops_name names[], dcli_loops_plan *plan)
 {
     dcli_text warnings = {0};
     nest->plan = plan;
-    dcl_status status = find_hosts(nest);
+    dcl_status status = plan_hosts(nest, names);
+    plan = nest->plan;
+    if (plan == NULL)
+        return status;
     bool moves = nest->host_count > 0 || nest->call->cluster->node_count > 1;
     if (nest->look == NULL && nest->call->cluster->log.level >= DCLI_LOG_WARN &&
         dcli_loops_plan_warn(plan, moves, &warnings) && warnings.bytes != NULL)
@@ -420,6 +443,9 @@ static dcl_status walk(struct nest *nest, dcli_loops_plan *plan)
 static dcl_status plan_nest(const dcl_call *call, dcli_loops_name names[], dcli_loops_plan **plan_out)
 {
     dcl_status status = check_args(call, names);
+    for (int k = 0; k < call->arg_count && status == DCL_OK; k++)
+        if (dcli_arg_is_host(&call->args[k]))
+            status = dcli_lines_of_host(call->cluster, &names[k].grid, &names[k].whole);
     return status == DCL_OK ? dcli_nest_plan_take(call->cluster, call->text, call->arg_count, names, plan_out) : status;
 }
 
@@ -430,7 +456,7 @@ dcl_status dcli_loops_run(const dcl_call *call)
     dcli_loops_plan *plan;
     dcl_status status = plan_nest(call, names, &plan);
     if (status == DCL_OK)
-        status = walk(&nest, plan);
+        status = walk(&nest, names, plan);
     if (status == DCL_OK || call->cluster == NULL)
         return status;
     pthread_mutex_lock(&call->cluster->lock);
@@ -445,5 +471,5 @@ dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)
     dcl_status status = call->cluster != NULL ? look->check(call->cluster, look->user) : DCL_OK;
     if (status == DCL_OK)
         status = plan_nest(call, names, &plan);
-    return status == DCL_OK ? walk(&nest, plan) : status;
+    return status == DCL_OK ? walk(&nest, names, plan) : status;
 }

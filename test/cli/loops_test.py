@@ -238,18 +238,12 @@ class Report(unittest.TestCase):
                 "  note: written at s = 0, i = 1, j = 0 (line 14), read at s = 0, i = 2, j = 0 (line 14)\n"
                 "  thread number j (line 14): 10; found in the loops as written, by Farkas' lemma, by isl's "
                 "scheduler; verified\n"
-                "  loop i (line 12): in order, run by the program\n"
-                "    because the iterations of loop j cannot run in parallel: u is written by one iteration and read by a "
-                "later one\n"
-                "    note: written at s = 0, i = 1, j = 0 (line 14), read at s = 0, i = 2, j = 0 (line 14)\n"
+                "  operation 0\n"
+                "    a thread for each line of u[i][j] along axis 0 (line 14): 10\n"
                 "    thread number j (line 14): 10; found in the loops as written, by Farkas' lemma, by isl's "
                 "scheduler; verified\n"
-                "    operation 0\n"
-                "      a thread for each u[i][j] (line 14): 1 x 10\n"
-                "      thread number j (line 14): 10; found in the loops as written, by Farkas' lemma, by isl's "
-                "scheduler; verified\n"
-                "      loop j (line 13): parallel: its counter follows from the element, so each thread has one "
-                "iteration\n"
+                "    loop i (line 12): in order: each thread runs all iterations that concern its line\n"
+                "    loop j (line 13): parallel: its counter follows from the line, so each thread has one iteration\n"
                 "verified: 5 dependences, each within a thread or from an earlier step to a later one\n")
             done = run(DCL, "loops", "p.c", "--report", folder=folder)
             self.assertIn("p.c:10: region of lines 10 to 15, for t = 64 (--set chooses)\n", done.stdout)

@@ -112,17 +112,16 @@ static void execute(struct machine *m, const dcli_loops_node *node)
 
 /* ---- the test -------------------------------------------------------------------------------------------------------- */
 
-/* Run a nest. @return whether it was accepted. */
-static bool run_nest(dcl_cluster *cluster, const char *text, int64_t number)
+/* Run a nest. @param maps  of array 0, 1, 0, ..., by rank. @return whether it was accepted. */
+static bool run_nest(dcl_cluster *cluster, const char *text, int64_t number, const char *const maps[2][2])
 {
-    static const char *const maps[2][2] = {{"block", "block,*"}, {"cyclic(2)", "*,cyclic(3)"}};
     dcl_arg args[ARRAYS];
     dcl_array *made[ARRAYS];
     dcli_loops_name names[ARRAYS];
     memset(names, 0, sizeof names);
     for (int a = 0; a < ARRAYS; a++) {
         dcl_grid grid = {.rank = ranks[a], .type = DCL_DOUBLE, .extent = {EDGE, EDGE}};
-        made[a] = test_array(cluster, maps[(number + a) % 2][ranks[a] - 1], grid);
+        made[a] = test_array(cluster, maps[a % 2][ranks[a] - 1], grid);
         TEST_OK(dcl_write(made[a], NULL, start[a], NULL));
         args[a] = dcl_arg_array(DCL_ACCESS_INOUT, array_names[a], made[a]);
         names[a] = (dcli_loops_name){.access = DCL_ACCESS_INOUT, .type = DCL_DOUBLE, .grid = grid};
@@ -150,6 +149,24 @@ static bool run_nest(dcl_cluster *cluster, const char *text, int64_t number)
     return status == DCL_OK;
 }
 
+/* Run nest `number` of the others. @return whether it was accepted. */
+static bool run_any(dcl_cluster *cluster, int64_t number)
+{
+    static const char *const maps[3][2] = {{"block", "block,*"}, {"cyclic(2)", "*,cyclic(3)"}, {"block", "block,*"}};
+    dcli_text text = {0};
+    test_nest_put(&text, number);
+    bool accepted = run_nest(cluster, text.bytes, number, maps + number % 2);
+    dcli_text_free(&text);
+    return accepted;
+}
+
+static void fill(void)
+{
+    for (int a = 0; a < ARRAYS; a++)
+        for (int k = 0; k < EDGE * EDGE; k++)
+            start[a][k] = ((k * 37 + a * 11) % 64 - 31) / 16.0 + 0.1;
+}
+
 static int64_t setting(const char *name, int64_t otherwise)
 {
     const char *text = getenv(name);
@@ -161,24 +178,34 @@ Test(loops_random, nests_have_the_bits_of_an_interpreter)
     static const int64_t wrong_once[] = {564, 590, 1363};
     int64_t cases = setting("TEST_NESTS", CASES), seed = setting("TEST_SEED", 1), accepted = 0;
     dcl_cluster *cluster = open_nodes(2);
-    for (int a = 0; a < ARRAYS; a++)
-        for (int k = 0; k < EDGE * EDGE; k++)
-            start[a][k] = ((k * 37 + a * 11) % 64 - 31) / 16.0 + 0.1;
+    fill();
     bool again = getenv("TEST_SEED") == NULL;
-    for (size_t k = 0; again && k < sizeof wrong_once / sizeof wrong_once[0]; k++) {
-        dcli_text text = {0};
-        test_nest_put(&text, wrong_once[k]);
-        cr_expect(run_nest(cluster, text.bytes, wrong_once[k]));
-        dcli_text_free(&text);
-    }
-    for (int64_t n = seed; n < seed + cases; n++) {
-        dcli_text text = {0};
-        test_nest_put(&text, n);
-        accepted += run_nest(cluster, text.bytes, n);
-        dcli_text_free(&text);
-    }
+    for (size_t k = 0; again && k < sizeof wrong_once / sizeof wrong_once[0]; k++)
+        cr_expect(run_any(cluster, wrong_once[k]));
+    for (int64_t n = seed; n < seed + cases; n++)
+        accepted += run_any(cluster, n);
     cr_log_info("%" PRId64 " of %" PRId64 " nests were accepted\n", accepted, cases);
     cr_expect(accepted * 100 >= cases * 95, "%" PRId64 " of %" PRId64 " nests were accepted; expected 95 %%", accepted,
               cases);
     dcl_close(cluster);
+}
+
+/* Recurrences along lines, under maps with whole lines: each is one operation (test/loop/lines_test.c), whose work-items compute eight
+ * lines together, or one, or lines with gaps between them. */
+Test(loops_random, recurrences_along_lines_have_the_bits_of_an_interpreter)
+{
+    static const char *const maps[4][2] = {
+        {"block", "block,*"}, {"block", "*,block"}, {"cyclic(2)", "cyclic(2),*"}, {"cyclic", "*,cyclic(3)"}};
+    int64_t cases = setting("TEST_NESTS", CASES), seed = setting("TEST_SEED", 1);
+    dcl_cluster *clusters[2] = {open_nodes(2), open_nodes(1)};
+    fill();
+    for (int64_t n = seed; n < seed + cases; n++) {
+        const char *const used[2][2] = {{maps[n % 4][0], maps[n % 4][1]}, {maps[n % 4][0], maps[n % 4][1]}};
+        dcli_text text = {0};
+        test_nest_lines_put(&text, n, n % 2 == 0);
+        cr_expect(run_nest(clusters[n / 4 % 2], text.bytes, n, used), "nest %" PRId64 " was refused", n);
+        dcli_text_free(&text);
+    }
+    dcl_close(clusters[0]);
+    dcl_close(clusters[1]);
 }

@@ -116,3 +116,85 @@ void test_nest_put(dcli_text *out, int64_t number)
     for (int nests = 1 + pick(&maker, 2); nests > 0; nests--)
         put_loop(&maker);
 }
+
+/* ---- recurrences along lines ----------------------------------------------------------------------------------------- */
+
+/* Put an element of C or D in line i, at a place along the line; across: in line i + shift. */
+static void put_line_element(struct maker *m, int array, bool along_rows, int shift, const char *place)
+{
+    if (along_rows)
+        dcli_text_put(m->out, "%s[i + %d][%s]", test_nest_names[array], shift, place);
+    else
+        dcli_text_put(m->out, "%s[%s][i + %d]", test_nest_names[array], place, shift);
+}
+
+/* Put a value in line i. @param place  along the line; NULL: outside of the inner loop. @param back  the places before it in the order of
+ * the loop. @param input  C or D is not written: other lines of it may be read */
+static void put_line_value(struct maker *m, bool along_rows, const char *place, const char *const back[2], int input)
+{
+    for (int t = 0, terms = 1 + pick(m, 3); t < terms; t++) {
+        static const char *const others[] = {"a[i]", "b[i + 1]", "0.7", "i"};
+        dcli_text_put(m->out, "%s", t == 0 ? "" : pick(m, 2) ? " * " : " - ");
+        int kind = pick(m, 8), array = 2 + pick(m, 2);
+        if (kind == 0 && m->has_scalar)
+            dcli_text_put(m->out, "s");
+        else if (place == NULL || kind == 1)
+            dcli_text_put(m->out, "%s", others[pick(m, 4)]);
+        else if (kind == 2)
+            dcli_text_put(m->out, "b[%s]", place);
+        else if (array == input)
+            put_line_element(m, array, pick(m, 4) ? along_rows : !along_rows, pick(m, 2), back[pick(m, 2)]);
+        else
+            put_line_element(m, array, along_rows, 0, kind < 5 ? back[0] : kind < 6 ? back[1] : place);
+    }
+}
+
+static void put_line_statement(struct maker *m, bool along_rows, const char *place, const char *const back[2],
+                               int input)
+{
+    static const char *const ops[] = {"=", "=", "+=", "-=", "*="};
+    int array = input == 2 ? 3 : input == 3 ? 2 : 2 + pick(m, 2);
+    if (pick(m, 5) == 0)
+        dcli_text_put(m->out, "if (%s %s %d) ", pick(m, 2) ? place : "i", pick(m, 2) ? "<" : ">=", 1 + pick(m, 6));
+    if (m->has_scalar && pick(m, 4) == 0)
+        dcli_text_put(m->out, "s");
+    else
+        put_line_element(m, array, along_rows, 0, place);
+    dcli_text_put(m->out, " %s ", ops[pick(m, 5)]);
+    put_line_value(m, along_rows, place, back, input);
+    dcli_text_put(m->out, "; ");
+}
+
+void test_nest_lines_put(dcli_text *out, int64_t number, bool along_rows)
+{
+    static const char *const up[2] = {"j - 1", "j - 2"}, *const down[2] = {"j + 1", "j + 2"};
+    struct maker maker = {.state = (uint64_t)number * 0x9E3779B97F4A7C15U, .out = out}, *m = &maker;
+    bool upwards = pick(m, 2) != 0, triangle = pick(m, 5) == 0;
+    int input = pick(m, 4), array = input == 2 ? 3 : 2;
+    dcli_text_put(out, "for (i = 0; i <= 7; i++) { ");
+    if (pick(m, 2) == 0) {
+        dcli_text_put(out, "double s = ");
+        put_line_value(m, along_rows, NULL, up, input);
+        dcli_text_put(out, "; ");
+        maker.has_scalar = true;
+    }
+    if (pick(m, 2) == 0) {
+        put_line_element(m, array, along_rows, 0, upwards ? "1" : "6");
+        dcli_text_put(out, " = 0.5; ");
+    }
+    if (upwards)
+        dcli_text_put(out, "for (j = %s; j <= 8; j++) { ", triangle ? "i + 2" : "2");
+    else
+        dcli_text_put(out, "for (j = 6; j >= %s; j--) { ", triangle ? "i" : "0");
+    for (int statements = 1 + pick(m, 3); statements > 0; statements--)
+        put_line_statement(m, along_rows, "j", upwards ? up : down, input);
+    put_line_element(m, array, along_rows, 0, "j"); /* one statement at least depends on the step before */
+    dcli_text_put(out, " -= 0.3 * ");
+    put_line_element(m, array, along_rows, 0, (upwards ? up : down)[0]);
+    dcli_text_put(out, "; } ");
+    if (pick(m, 3) == 0) {
+        put_line_element(m, array, along_rows, 0, upwards ? "0" : "8");
+        dcli_text_put(out, " = 1.5; ");
+    }
+    dcli_text_put(out, "}");
+}

@@ -3,6 +3,7 @@
 #ifndef DCL_TEST_NESTS_H
 #define DCL_TEST_NESTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -14,5 +15,8 @@ extern const char *const test_nest_names[TEST_NEST_ARRAYS];
 
 /** Put the text of nest `number`. */
 void test_nest_put(dcli_text *out, int64_t number);
+/** Put the text of nest `number` of those with recurrences along the lines of C and D, with variables, conditions, triangles, reads of other
+ *  lines of what is not written, and single elements of lines before and after the recurrence. */
+void test_nest_lines_put(dcli_text *out, int64_t number, bool along_rows);
 
 #endif

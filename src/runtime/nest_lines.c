@@ -1,0 +1,139 @@
+/* runtime/nest_lines.c - run operations of loop nests on whole lines: tile kernels of arrays whose tiles are not cut along an axis. */
+#include "runtime/nest_lines.h"
+
+#include "base/check.h"
+
+enum {
+    MOST_TILES = 256, /* that are looked at */
+    ITEMS = 64,       /* work-items of a tile on CPUs */
+    GPU_ITEMS = 4096  /* and if some nodes are GPUs */
+};
+
+/* ---- whole axes ---------------------------------------------------------------------------------------------------- */
+
+/* Find the axes along which all boxes of tiles have all indices of the grid. */
+static dcl_status look_at_tiles(const dcli_layout *layout, unsigned *whole_out)
+{
+    dcli_region_list regions = {0};
+    dcl_status status = DCL_OK;
+    unsigned whole = (1u << layout->grid.rank) - 1;
+    int64_t seen = 0;
+    for (int p = 0; p < layout->node_count && status == DCL_OK && whole != 0; p++) {
+        int node = dcli_layout_node(layout, p);
+        int64_t tiles = dcli_layout_tile_count(layout, node);
+        seen += tiles;
+        for (int64_t t = 0; t < tiles && seen <= MOST_TILES && status == DCL_OK && whole != 0; t++) {
+            regions.count = 0;
+            status = dcli_layout_tiles(layout, node, t, 1, &regions);
+            for (int64_t r = 0; r < regions.count && status == DCL_OK; r++)
+                for (int d = 0; d < layout->grid.rank; d++)
+                    if (regions.region[r].box.count[d] < layout->grid.extent[d])
+                        whole &= ~(1u << d);
+        }
+    }
+    dcli_region_list_free(&regions);
+    *whole_out = seen <= MOST_TILES ? whole : 0;
+    return status;
+}
+
+/* As dcli_lines_find(). The lock is held. */
+static dcl_status find(const dcl_array *array, unsigned *whole_out)
+{
+    dcli_layout layout;
+    *whole_out = 0;
+    if (array->base != NULL) /* the tiles of a view are those of its base */
+        return DCL_OK;
+    dcl_status status = dcli_array_own_layout(array, &layout);
+    if (status != DCL_OK)
+        return status;
+    status = look_at_tiles(&layout, whole_out);
+    dcli_layout_release(&layout);
+    return status;
+}
+
+dcl_status dcli_lines_find(const dcl_array *array, unsigned *whole_out)
+{
+    pthread_mutex_lock(&array->cluster->lock);
+    dcl_status status = find(array, whole_out);
+    pthread_mutex_unlock(&array->cluster->lock);
+    return status;
+}
+
+dcl_status dcli_lines_of_host(dcl_cluster *cluster, const dcl_grid *grid, unsigned *whole_out)
+{
+    dcli_layout layout;
+    *whole_out = 0;
+    if (cluster->node_count !=
+        1) /* the array has only elements that the nest uses, and may be divided in another way */
+        return DCL_OK;
+    dcl_map *map = dcli_map_new_block(cluster);
+    if (map == NULL)
+        return dcli_error_status();
+    dcl_status status = dcli_layout_bind(&map->rule, grid, &layout);
+    if (status == DCL_OK) {
+        status = look_at_tiles(&layout, whole_out);
+        dcli_layout_release(&layout);
+    }
+    dcl_map_release(map);
+    return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------- */
+
+/* What is needed to find the elements of an input that a tile needs. */
+struct reading {
+    const dcli_loops_call *operation;
+    int operand;
+    const dcl_grid *grid;
+};
+
+static int find_reads(void *user, const dcl_box *output, int most, dcl_box inputs_out[])
+{
+    const struct reading *reading = user;
+    (void)most;
+    return dcli_loops_lines_read(reading->operation, reading->operand, reading->grid, output, &inputs_out[0]) ? 1 : 0;
+}
+
+/* Check that lines are still whole: another thread of the program may have moved the array since the nest was planned. */
+static dcl_status check_whole(const dcl_arg *output, int along)
+{
+    unsigned whole;
+    dcl_status status = dcli_lines_find(output->array, &whole);
+    if (status != DCL_OK || (whole >> along & 1) != 0)
+        return status;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "the map of %s was changed while the nest was planned; expected no dcl_remap() of its arrays "
+                     "by other threads during the call",
+                     output->name);
+}
+
+dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[],
+                          const dcli_look *look)
+{
+    dcl_arg all[DCLI_LOOPS_OPERANDS + 3];
+    struct reading reading[DCLI_LOOPS_OPERANDS];
+    bool gpus = false;
+    int count = operation->operand_count;
+    for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
+        gpus |= dcli_node_is_gpu(cluster, n);
+    for (int k = 0; k < count; k++) {
+        bool input = operation->operand[k].access == DCL_ACCESS_IN;
+        all[k] = args[k];
+        if (!input)
+            continue;
+        reading[k] = (struct reading){operation, k, dcli_array_grid(args[k].array)};
+        all[k] = dcl_arg_function(args[k].name, args[k].array, find_reads, &reading[k]);
+    }
+    dcl_arg items = dcl_arg_array(DCL_ACCESS_ITEMS, "DCL_ITEMS", NULL);
+    items.width_count = 1;
+    items.width[0] = gpus ? GPU_ITEMS : ITEMS;
+    all[count++] = items;
+    all[count++] = dcl_arg_signed("q_items", DCL_INT64, items.width[0]);
+    all[count++] = dcl_arg_signed("q_lanes", DCL_INT64, gpus ? 1 : DCLI_LOOPS_LANES);
+    dcl_status status = check_whole(&args[0], operation->along);
+    if (status != DCL_OK)
+        return status;
+    if (look != NULL)
+        return dcli_forall_look(cluster, &operation->box, operation->body, DCLI_TEXT_TILES, count, all, look);
+    return dcli_forall_run(cluster, &operation->box, operation->body, DCLI_TEXT_TILES, count, all);
+}
