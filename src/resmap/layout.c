@@ -162,7 +162,8 @@ bool dcli_layout_is_dense(const dcli_layout *layout, int d)
         return true;
     if (layout->inner != NULL || layout->kind == DCLI_MAP_DEALT)
         return false;
-    return division->runs > 0 || division->used == 1 || division->even == 0; /* not cyclic: each has one run */
+    return division->runs > 0 || division->more > 0 || division->used == 1 ||
+           division->even == 0; /* not cyclic: each has one run */
 }
 
 dcl_status dcli_layout_one_region(const dcli_layout *layout, int node, bool *one_out, dcli_region *region_out)

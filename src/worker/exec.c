@@ -315,6 +315,25 @@ static void note_times(const dcli_as_node *own, int64_t first, int64_t last, uin
     }
 }
 
+/* Tell the node which running batches have copied their chunks to stages. On a device with memory of its own that may be long before
+ * their kernels run, and their peers wait for the memory of the chunks. */
+static dcl_status tell_copied(dcli_worker *worker)
+{
+    dcli_as_node *own = worker->as_node;
+    dcl_status status = DCL_OK, unused;
+    if (worker->terms.node_count == 1 || dcli_device_in_place(own->device))
+        return DCL_OK;
+    own->copied = dcli_max(own->copied, own->running_first);
+    for (; own->copied < own->running_count && status == DCL_OK; own->copied++) {
+        const dcli_running *running = &own->running[own->copied];
+        if (running->crossing != 0 && !dcli_device_has_taken(own->device, running->crossing, &unused))
+            break;
+        if (running->job.borrowed == NULL)
+            status = dcli_node_batches_copied(worker->node, running->operation, running->batch, 1 + running->more);
+    }
+    return status;
+}
+
 dcl_status dcli_exec_collect(dcli_worker *worker)
 {
     dcli_as_node *own = worker->as_node;
@@ -323,7 +342,7 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
     uint64_t retired = dcli_device_retired(own->device);
     int64_t first = own->running_first;
     uint64_t after = own->ended_ticket;
-    dcl_status status = DCL_OK;
+    dcl_status status = tell_copied(worker);
     while (own->running_first < own->running_count && status == DCL_OK) {
         dcli_running *running = &own->running[own->running_first];
         if (running->ticket > retired || !dcli_exec_has_fetched(running))
@@ -351,6 +370,6 @@ dcl_status dcli_exec_collect(dcli_worker *worker)
         dcli_exec_watch(worker);
     }
     if (own->running_first == own->running_count)
-        own->running_first = own->running_count = 0;
+        own->running_first = own->running_count = own->copied = 0;
     return status;
 }

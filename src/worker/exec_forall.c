@@ -656,6 +656,20 @@ static dcl_status pass(dcli_worker *worker, const dcli_lowered *lowered, dcli_ru
     return DCL_OK;
 }
 
+/* The last of the device's commands that read the chunks of a batch; 0: there is none. */
+static uint64_t last_crossing(const dcli_running *running)
+{
+    const dcli_job *job = &running->job;
+    uint64_t last = 0;
+    for (int64_t c = job->batch->first_chunk; c < job->batch->first_chunk + job->batch->chunk_count; c++) {
+        const dcli_stored_chunk *chunk =
+            dcli_chunks_find(job->received, job->plan->chunk[c].peer, running->operation, false, c);
+        if (chunk != NULL && chunk->crossing > last)
+            last = chunk->crossing;
+    }
+    return last;
+}
+
 /* Copy the inputs of a batch to its stages. */
 static dcl_status fill(dcli_worker *worker, const dcli_prepared *prepared, dcli_running *running)
 {
@@ -671,6 +685,7 @@ static dcl_status fill(dcli_worker *worker, const dcli_prepared *prepared, dcli_
         status = dcli_exec_fill_stages(worker, job, lowered->stage_at, &lowered->routes, running->arena);
     dcli_trace_end(worker, DCLI_TRACE_STAGE, began_ns, entry, running->batch, DCLI_TRACE_NOBODY,
                    worker->counters.bytes_copied - copied);
+    running->crossing = last_crossing(running);
     return status == DCL_OK ? dcli_gather_start(worker, entry, lowered, running->arena) : status;
 }
 

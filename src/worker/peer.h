@@ -67,6 +67,7 @@ typedef struct dcli_running {
     int64_t kernel;              /* number of the body */
     uint64_t ticket;             /* ticket of its last command: it has ended when that has. DCLI_NOT_LAUNCHED: it waits
                                     in a series */
+    uint64_t crossing;           /* ticket of the last command that reads its chunks; 0: none does */
     dcl_status status;           /* not DCL_OK: starting it failed; some of its kernels may run */
     dcli_memory *arena, *report; /* memory of its stages, and of its report of stray accesses; released when it has
                                     ended; NULL: none */
@@ -224,6 +225,7 @@ typedef struct dcli_as_node {
     dcli_claims claims;    /* of launches on a CPU */
     dcli_running *running; /* [running_first .. running_count) are in use */
     int64_t running_first, running_count, running_capacity;
+    int64_t copied;                         /* running batches before this one are known to have copied their chunks */
     dcli_memory *report[DCLI_MOST_REPORTS]; /* [report_count] memory for reports that contains zeros */
     int report_count;
     bool window_full;        /* enough batches that could be lent are in the device's queue: window.h */

@@ -190,16 +190,19 @@ static bool chunk_must_wait(const dcli_action *action)
 /* Whether a batch must wait because its stages and those of running batches would together take too much memory: more
  * than 32 MB or, if that is more, the scratch memory of three such batches (one running, one queued, one being
  * started). A device with memory of its own fills the stages of a batch while the one before computes, however large
- * they are, if both fit into the pool. Never if no running batch has stages, or this one has none. */
+ * they are, if both fit into the pool; all together may take a 256th of its memory, so that elements arrive while a long kernel runs. Never if no running batch has stages, or this one has none. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     const dcli_as_node *own = worker->as_node;
-    enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3 };
+    enum { MOST_BYTES = 32 << 20, MOST_SCRATCHES = 3, SHARE = 256 };
     const dcli_traits traits = dcli_exec_traits(worker);
     int64_t bytes = lowered->arena_bytes, taken = 0;
     int64_t most = dcli_max(MOST_BYTES, MOST_SCRATCHES * dcli_lowered_scratch_bytes(lowered, &traits));
-    if (!dcli_device_in_place(own->device))
+    if (!dcli_device_in_place(own->device)) {
         most = dcli_max(most, dcli_min((int64_t)worker->terms.config->pool_bytes, 2 * bytes));
+        int64_t memory = (int64_t)dcli_device_about(own->device)->memory_bytes, quota = worker->terms.quota_bytes;
+        most = dcli_max(most, (quota > 0 ? dcli_min(quota, memory) : memory) / SHARE);
+    }
     for (int64_t r = own->running_first; r < own->running_count && bytes > 0; r++)
         if (own->running[r].arena != NULL)
             taken += (int64_t)dcli_memory_bytes(own->running[r].arena);

@@ -75,6 +75,13 @@ typedef struct dcli_source {
                          replica's own indices */
 } dcli_source;
 
+/** Which indices of a loop body are planned. */
+typedef enum dcli_share {
+    DCLI_SHARE_ALL,
+    DCLI_SHARE_OWN,   /* those that touch elements of this node only */
+    DCLI_SHARE_OTHERS /* all others */
+} dcli_share;
+
 typedef struct dcli_builder {
     dcli_plan *plan;
     const dcli_operation *operation;
@@ -90,6 +97,7 @@ typedef struct dcli_builder {
     int64_t item_stage_capacity;
     int64_t items_noted;              /* number of items already entered into the `arrived` set of their operand */
     bool local;                       /* FORALL: dcli_operation_is_local() */
+    dcli_share share;                 /* of the indices of its tiles, which batches are being planned for */
     int64_t panel_first, panel_count; /* as in the works that are being planned */
     dcli_region_list regions, tiles;  /* lists that functions reuse */
     dcli_box_list fresh, missing;

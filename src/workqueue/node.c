@@ -231,8 +231,9 @@ static bool next_drop(dcli_node *node, struct dcli_open_op *op, dcli_action *act
     const dcli_plan *plan = op->own;
     while (op->drop_from < plan->chunk_count && op->dropped[op->drop_from])
         op->drop_from++;
-    for (int64_t c = op->drop_from; c < plan->chunk_count && plan->chunk[c].first_batch < op->ended; c++) {
-        if (op->dropped[c] || plan->chunk[c].last_batch >= op->ended)
+    const int64_t end = dcli_max(op->ended, op->copied);
+    for (int64_t c = op->drop_from; c < plan->chunk_count && plan->chunk[c].first_batch < end; c++) {
+        if (op->dropped[c] || plan->chunk[c].last_batch >= end)
             continue;
         op->dropped[c] = true;
         op->transfers--;

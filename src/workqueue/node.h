@@ -252,6 +252,9 @@ int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_
 void dcli_node_run_more(dcli_node *node, int64_t operation, int64_t batch, int64_t count);
 /** dcli_node_batch_read() and dcli_node_batch_done() for `count` batches from `first` on. */
 dcl_status dcli_node_batches_read(dcli_node *node, int64_t operation, int64_t first, int64_t count);
+/** These running batches, one after the other, have copied all elements of their T chunks: what no later batch reads is dropped, so
+ *  that more is granted. Optional: otherwise it is dropped when they have ended. */
+dcl_status dcli_node_batches_copied(dcli_node *node, int64_t operation, int64_t first, int64_t count);
 dcl_status dcli_node_batches_done(dcli_node *node, int64_t operation, int64_t first, int64_t count, dcl_status status);
 
 /** Watermarks of this node. */

@@ -286,6 +286,19 @@ dcl_status dcli_node_batches_read(dcli_node *node, int64_t operation, int64_t fi
     return DCL_OK;
 }
 
+dcl_status dcli_node_batches_copied(dcli_node *node, int64_t operation, int64_t first, int64_t count)
+{
+    struct dcli_open_op *op = dcli_op_find(node, operation);
+    if (op == NULL || !is_running(op, first))
+        return DCLI_FAIL(DCL_ERR_INTERNAL, "batch %" PRId64 " of operation %" PRId64 " has copied but does not run",
+                         first, operation);
+    while (op->copied < first && op->batch[op->copied] == DCLI_BATCH_ENDED)
+        op->copied++;
+    if (op->copied == first) /* otherwise a batch before it is lent, and its chunks are still needed */
+        op->copied = first + count;
+    return DCL_OK;
+}
+
 dcl_status dcli_node_batch_done(dcli_node *node, int64_t operation, int64_t batch, dcl_status status)
 {
     return dcli_node_batches_done(node, operation, batch, 1, status);

@@ -86,6 +86,7 @@ struct dcli_open_op {
     int64_t waiting, lent;   /* number of batches that wait; that are lent */
     int64_t running;         /* number of batches that run, have read, or commit */
     int64_t ended;           /* all batches with lower numbers have ended */
+    int64_t copied;          /* all batches with lower numbers have ended or copied their T chunks */
     int64_t read;            /* number of batches that have finished reading peers' parts; includes those that
                                  commit, and the ended ones */
     bool *arrived, *dropped; /* [own chunks] whether each T chunk has arrived; whether it was dropped */

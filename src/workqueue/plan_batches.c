@@ -1,5 +1,6 @@
 /* workqueue/plan_batches.c - groups the tiles of a loop body into batches, and cuts their boxes into works. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/check.h"
@@ -181,6 +182,98 @@ static dcl_status plan_tile(struct batching *batching, int64_t tile)
     return status;
 }
 
+/* Whether the indices that touch own elements only get batches of their own. On a device with memory of its own, few others then
+ * wait for elements, and those that need none are joined to few launches (plan_local.c). Elsewhere, and in
+ * small operations, more batches cost more than they gain. */
+static bool parts_own(const dcli_builder *builder)
+{
+    const dcli_body *body = builder->operation->body;
+    int can = builder->terms->ways[builder->self].can & (DCLI_CAN_READ | DCLI_CAN_REGISTER);
+    const dcli_layout *layout = builder->operation->operand[body->owner].layout;
+    int64_t most = builder->terms->batch_bytes / (int64_t)dcl_type_bytes(layout->grid.type);
+    bool large =
+        dcli_layout_owned(layout, builder->self) / 2 > most; /* smaller ones are one batch: dcli_may_be_lent() */
+    bool parts = large && can == DCLI_CAN_REGISTER && builder->terms->node_count > 1 && !builder->local &&
+                 !body->tile_kernel && builder->panel_count == 0 && !makes_or_has_copies(builder) &&
+                 !dcli_points_can_plan(builder);
+    for (int a = 0; a < body->access_count && parts; a++)
+        parts = builder->subscripts[a].reach == DCLI_REACH_AFFINE && !builder->wraps[a];
+    return parts;
+}
+
+/* Extend a node's part beyond the edges of the grid at which it lies: what an access reads there is no element of another node. */
+static void extend(const dcli_operand *operand, const dcli_subscripts *subscripts, dcl_box *part)
+{
+    const dcl_grid *grid = &operand->layout->grid;
+    for (int d = 0; d < part->rank && operand->view == NULL; d++) {
+        int64_t start = part->start[d], end = start + part->count[d], far;
+        if (part->stride[d] != 1 || subscripts->axis[d].clamped)
+            continue;
+        if (start == grid->origin[d] && !__builtin_sub_overflow(start, grid->extent[d], &far))
+            start = far;
+        if (end == grid->origin[d] + grid->extent[d] && !__builtin_add_overflow(end, grid->extent[d], &far))
+            end = far;
+        if (!__builtin_sub_overflow(end, start, &far)) {
+            part->start[d] = start;
+            part->count[d] = far;
+        }
+    }
+}
+
+/* Find a box of the indices of a box that touch own elements only. @return it is empty if there is none, or it cannot be computed. */
+static dcl_status find_own(dcli_builder *builder, const dcl_box *box, dcl_box *own_out)
+{
+    int64_t lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
+    memcpy(count, box->count, sizeof count);
+    for (int a = 0; a < builder->operation->body->access_count; a++) {
+        const dcli_operand *operand = dcli_operand_of(builder, a);
+        const dcli_region *region = NULL;
+        int64_t own_lo[DCL_MAX_RANK], own_count[DCL_MAX_RANK];
+        if (builder->at_home[a])
+            continue;
+        dcl_status status = dcli_layout_place(operand->layout, builder->self) < 0
+                                ? DCL_OK
+                                : dcli_builder_one(builder, dcli_param_of(builder, a), builder->self, &region);
+        if (status != DCL_OK)
+            return status;
+        dcl_box part = region != NULL ? region->box : (dcl_box){.rank = 0};
+        extend(operand, &builder->subscripts[a], &part);
+        bool some = region != NULL && dcli_footprint_inside(&builder->subscripts[a], box, &part, own_lo, own_count);
+        for (int d = 0; d < box->rank; d++) {
+            int64_t end = some ? dcli_min(lo[d] + count[d], own_lo[d] + own_count[d]) : 0;
+            lo[d] = some ? dcli_max(lo[d], own_lo[d]) : 0;
+            count[d] = dcli_max(end - lo[d], 0);
+        }
+    }
+    dcli_box_part(box, lo, count, own_out);
+    return DCL_OK;
+}
+
+/* Plan a box of a tile: all of it, or the indices that touch own elements only, or the others. A few own ones stay with the others. */
+static dcl_status plan_share(struct batching *batching, const dcl_box *box)
+{
+    enum { FEW = 16 }; /* a sixteenth of the box */
+    dcli_builder *builder = batching->builder;
+    dcl_box own;
+    if (builder->share == DCLI_SHARE_ALL)
+        return plan_part(batching, box);
+    dcl_status status = find_own(builder, box, &own);
+    bool few = dcli_box_is_empty(&own) || dcli_box_elements(&own) < dcli_box_elements(box) / FEW;
+    if (status != DCL_OK || (few && builder->share == DCLI_SHARE_OWN))
+        return status;
+    if (builder->share == DCLI_SHARE_OWN)
+        return plan_part(batching, &own);
+    if (few)
+        return plan_part(batching, box);
+    dcli_box_list others = {0};
+    batching->count = 0; /* the tiles count with their own elements */
+    status = dcli_box_subtract(box, &own, &others);
+    for (int64_t b = 0; b < others.count && status == DCL_OK; b++)
+        status = plan_part(batching, &others.box[b]);
+    dcli_box_list_free(&others);
+    return status;
+}
+
 static dcl_status plan_tiles(struct batching *batching, int64_t most)
 {
     dcli_builder *builder = batching->builder;
@@ -194,12 +287,13 @@ static dcl_status plan_tiles(struct batching *batching, int64_t most)
     for (int64_t r = 0; r < builder->tiles.count && status == DCL_OK; r++) {
         dcl_box box;
         if (computes(builder->operation, &builder->tiles.region[r], &box))
-            status = plan_part(batching, &box);
+            status = plan_share(batching, &box);
     }
     return status;
 }
 
-dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
+/* Plan a batch of tiles, or several if the tiles are much larger than intended. */
+static dcl_status plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most)
 {
     if (dcli_points_can_plan(builder))
         return dcli_plan_points(builder, first, count, most);
@@ -210,6 +304,25 @@ dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, 
     for (int64_t t = first; t < first + count && status == DCL_OK && builder->operation->body->tile_kernel; t++)
         status = plan_tile(&batching, t);
     return status == DCL_OK ? end_batch(&batching) : status;
+}
+
+static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most)
+{
+    dcl_status status = DCL_OK;
+    for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
+        status = plan_batch(builder, t, dcli_min(per_batch, tiles - t), most);
+    return status;
+}
+
+dcl_status dcli_plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most)
+{
+    bool parts = parts_own(builder);
+    builder->share = parts ? DCLI_SHARE_OWN : DCLI_SHARE_ALL;
+    dcl_status status = plan_batches(builder, tiles, per_batch, most);
+    if (status != DCL_OK || !parts)
+        return status;
+    builder->share = DCLI_SHARE_OTHERS;
+    return plan_batches(builder, tiles, per_batch, most);
 }
 
 dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles)

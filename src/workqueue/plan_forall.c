@@ -626,6 +626,9 @@ static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step
     }
 }
 
+/* Elements. On a device with memory of its own, a launch takes longer than checking the reads of so many. */
+enum { THIN_BORDER = 1 << 18 };
+
 /* Plan a box. Its indices that may read outside a grid become works of their own, whose kernels check each index. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
@@ -653,6 +656,8 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
     }
     if (!cut_any)
         return plan_in_grid(builder, box);
+    if (builder->share == DCLI_SHARE_OTHERS && dcli_box_elements(box) <= THIN_BORDER)
+        return plan_step(builder, box, STEP_CHECKED);
     return split_box(builder, box, &range, STEP_IN_GRID, cuts_borders(box) ? STEP_CHECKED_BORDER : STEP_CHECKED);
 }
 
@@ -687,14 +692,6 @@ static dcl_status look_at_accesses(dcli_builder *builder)
                                   subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
     }
     return DCL_OK;
-}
-
-static dcl_status plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most)
-{
-    dcl_status status = DCL_OK;
-    for (int64_t t = 0; t < tiles && status == DCL_OK; t += per_batch)
-        status = dcli_plan_batch(builder, t, dcli_min(per_batch, tiles - t), most);
-    return status;
 }
 
 /* Most elements of the first output in one batch when tiles are cut. Tiles are not cut (INT64_MAX) for tile kernels,
@@ -833,10 +830,11 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     if (panels.most > 0) /* a panel is small, and is to be copied to the device once: it is one batch */
         few = tiles;
     while (status == DCL_OK && dcli_panels_next(builder, &panels))
-        status = plan_batches(builder, tiles, at_once ? tiles : few, at_once || panels.most > 0 ? INT64_MAX : most);
+        status =
+            dcli_plan_batches(builder, tiles, at_once ? tiles : few, at_once || panels.most > 0 ? INT64_MAX : most);
     if (status == DCL_OK && alone && staged_bytes(builder) > builder->terms->batch_bytes) {
         start_over(builder);
-        status = plan_batches(builder, tiles, few, most);
+        status = dcli_plan_batches(builder, tiles, few, most);
     }
     if (status == DCL_OK && at_once)
         status = dcli_plan_cut_fine(builder, owned, tiles);

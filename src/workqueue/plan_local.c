@@ -55,10 +55,29 @@ static sizes sizes_of(const dcli_builder *builder, const dcli_batch *batch)
     return sizes;
 }
 
-static bool fits(const dcli_builder *builder, const sizes *a, const sizes *b)
+/* Whether what this node receives is in long rows, which cross without kernels. What it sends is then probably alike, and a long
+ * launch, behind which packing and unpacking would wait, delays nothing. */
+static bool receives_rows(const dcli_builder *builder)
 {
-    return a->output + b->output <= builder->terms->local_bytes &&
-           (b->stages == 0 || a->stages + b->stages <= builder->terms->batch_bytes);
+    const dcli_plan *plan = builder->plan;
+    enum { MOST_ITEMS = 4, LEAST_BYTES = 256 }; /* of a chunk; of a row */
+    bool rows = plan->chunk_count > 0 && plan->spot == NULL;
+    for (int64_t c = 0; c < plan->chunk_count && rows; c++) {
+        const dcli_chunk *chunk = &plan->chunk[c];
+        rows = !chunk->written && chunk->item_count <= MOST_ITEMS;
+        for (int64_t i = chunk->first_item; i < chunk->first_item + chunk->item_count && rows; i++) {
+            const dcli_region *region = &plan->item[i].region;
+            int last = region->box.rank - 1;
+            int64_t bytes = region->box.count[last] * dcli_builder_bytes(builder, plan->item[i].operand);
+            rows = region->step[last] == 1 && bytes >= LEAST_BYTES;
+        }
+    }
+    return rows;
+}
+
+static bool fits(const dcli_builder *builder, int64_t most, const sizes *a, const sizes *b)
+{
+    return a->output + b->output <= most && (b->stages == 0 || a->stages + b->stages <= builder->terms->batch_bytes);
 }
 
 /* Join neighbouring local batches. @param local_out  per new batch: whether it is local. @param number_out
@@ -66,13 +85,13 @@ static bool fits(const dcli_builder *builder, const sizes *a, const sizes *b)
 static int64_t join(dcli_builder *builder, bool local_out[], int64_t number_out[])
 {
     dcli_plan *plan = builder->plan;
-    int64_t count = 0;
+    int64_t count = 0, most = receives_rows(builder) ? INT64_MAX : builder->terms->local_bytes;
     sizes taken = {0};
     for (int64_t b = 0; b < plan->batch_count; b++) {
         dcli_batch batch = plan->batch[b];
         bool local = is_local(builder, &batch);
         sizes more = local ? sizes_of(builder, &batch) : (sizes){0};
-        if (local && count > 0 && local_out[count - 1] && fits(builder, &taken, &more)) {
+        if (local && count > 0 && local_out[count - 1] && fits(builder, most, &taken, &more)) {
             dcli_batch *last = &plan->batch[count - 1];
             last->tile_count += batch.tile_count;
             last->work_count += batch.work_count;

@@ -97,9 +97,9 @@ dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 /** Plan a box that declared reaches do not cut any further. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
-/** Plan a batch of tiles, or several if the tiles are much larger than intended. @param most  elements of the first
- *  output per batch; up to twice as many are not cut. */
-dcl_status dcli_plan_batch(dcli_builder *builder, int64_t first, int64_t count, int64_t most);
+/** Plan all tiles, `per_batch` of them as a batch, or several if they are much larger than intended. @param most
+ *  elements of the first output per batch; up to twice as many are not cut. */
+dcl_status dcli_plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most);
 
 /** At the end: count the tiles with something to compute. */
 dcl_status dcli_count_tasks(dcli_builder *builder, int64_t tiles);

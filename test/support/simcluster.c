@@ -70,6 +70,8 @@ static void pick_terms(struct sim *sim, dcli_plan_terms *terms)
                                .early_bytes = sim_pick(sim, 0, 1) * (INT64_C(16) << sim_pick(sim, 0, 12)),
                                .fine_elements = sim_pick(sim, 0, 1) * sim_pick(sim, 1, 8),
                                .detailed = true};
+    for (int p = 0; p < sim->host && mode == 2 && terms->local_bytes > 0; p++)
+        sim->ways[p].can = dcli_ways_of_device(false, false);
 }
 
 /* Pick an action of a kind for a fault to hit. @return false if this operation and peer have none. */

@@ -247,6 +247,10 @@ static bool do_task(struct sim *sim, int p, struct sim_task *task)
         }
         sim->node[p].running = false;
         sim_run(&sim->data, p, action->operation, action->index, task->failed);
+        if (p != sim->host && !task->reported &&
+            action->operation->number % 2 == 0) /* as if it had copied them to stages */
+            sim_expect(sim, p,
+                       dcli_node_batches_copied(sim->node[p].node, action->operation->number, action->index, 1));
         post_done(sim, p, task);
         break;
     case DCLI_DO_SKIP:

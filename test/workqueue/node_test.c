@@ -670,6 +670,37 @@ static int64_t last_granted(struct bench *bench)
     return last;
 }
 
+/* What running batches have copied is dropped before they end, so that more is granted. */
+Test(node, copied_chunks_make_room)
+{
+    struct bench *bench = bench_open(0, false);
+    bench->terms.plan.batch_bytes = 8;
+    bench->terms.ahead_bytes = 16;
+    bench_reopen(bench);
+    bench_create(bench, 1, 1, bench->halves);
+    bench_create(bench, 2, 2, bench->halves);
+    bench_sees(bench, bench_reads(bench, 3, "C(i) = A(i+4);", 1, 2));
+    bench_expect(bench, "two of four", "grant 3 to 1");
+    for (int64_t c = 0; c < 2; c++)
+        cr_expect_eq(dcli_node_chunk(bench->node, 1, 3, false, c, DCL_OK), DCL_OK);
+    bench_expect(bench, "both are in use", "run 3; run 3");
+    cr_expect_eq(dcli_node_batches_copied(bench->node, 3, 0, 1), DCL_OK);
+    bench_expect(bench, "the first is not", "drop 3 from 1; grant 3 to 1");
+    cr_expect_eq(dcli_node_batches_copied(bench->node, 3, 1, 1), DCL_OK);
+    bench_expect(bench, "nor the second", "drop 3 from 1; grant 3 to 1");
+    cr_expect_eq(dcli_node_batches_copied(bench->node, 3, 2, 1), DCL_ERR_INTERNAL, "it was not started");
+    for (int64_t b = 0; b < 2; b++)
+        bench_ends_batch(bench, 3, b, DCL_OK);
+    bench_expect(bench, "nothing is dropped twice", "");
+    for (int64_t c = 2; c < 4; c++)
+        cr_expect_eq(dcli_node_chunk(bench->node, 1, 3, false, c, DCL_OK), DCL_OK);
+    bench_expect(bench, "the others", "run 3; run 3");
+    for (int64_t b = 2; b < 4; b++)
+        bench_ends_batch(bench, 3, b, DCL_OK);
+    bench_expect(bench, "they have been used", "drop 3 from 1; drop 3 from 1; retire 3; marks to 2 3/3");
+    bench_close(bench);
+}
+
 /* Thousands of small chunks fit the pool: peers that are behind would have to keep a grant for each. */
 Test(node, grants_for_a_bounded_number_of_operations)
 {

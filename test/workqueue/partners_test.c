@@ -49,7 +49,9 @@ static void compare_program(uint64_t seed, bool loops)
     sim_program *program = sim_program_make(&random, nodes, 0, STEPS, loops);
     bool mixed = test_between(&random, 0, 1) == 0, some = test_between(&random, 0, 1) == 0;
     for (int n = 0; n < nodes; n++)
-        ways[n].can = (mixed ? test_between(&random, 0, 1) == 0 : some) ? DCLI_CAN_ALL : 0;
+        ways[n].can = (mixed ? test_between(&random, 0, 1) == 0 : some)
+                          ? DCLI_CAN_ALL
+                          : (seed % 2 == 0 ? dcli_ways_of_device(false, seed % 4 == 0) : 0);
     dcli_plan_terms terms = {.node_count = nodes,
                              .ways = ways,
                              .batch_bytes = INT64_C(8) << test_between(&random, 0, 9),

@@ -527,6 +527,58 @@ Test(plan, what_uses_own_parts_only_is_joined_and_comes_first)
     test_ops_free();
 }
 
+static dcli_plan *plan_on_gpu(const char *what, const dcli_operation *operation, int64_t batch_bytes,
+                              const char *expected)
+{
+    static dcli_node_ways ways[64];
+    for (int n = 0; n < 64; n++)
+        ways[n].can = dcli_ways_of_device(false, false);
+    dcli_plan_terms terms = terms_of(4, false);
+    terms.ways = ways;
+    terms.batch_bytes = batch_bytes;
+    terms.local_bytes = 1 << 20;
+    expect_works(what, operation, 1, &terms, expected);
+    return make(operation, 1, &terms);
+}
+
+/* On a device with memory of its own, indices that touch own elements only are in batches of their own, which come first and are
+ * joined. Thin borders are not cut at the edges of the grid. */
+Test(plan, own_elements_have_batches_of_their_own)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 34, 20);
+    const dcli_layout *rows = test_layout("block(9),*", 4, &square);
+    dcli_operation *stencil = TEST_FORALL(1, "C(i,j) = A(i,j) + A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
+                                          {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    dcli_plan *plan = plan_on_gpu("stencil", stencil, 4 * 20 * 8,
+                                  "[10:14, 1:19]: own own own own own own\n"
+                                  "[10:14, 0:1] checked: own own own own own own\n"
+                                  "[10:14, 19:20] checked: own own own own own own\n"
+                                  "[14:17, 1:19]: own own own own own own\n"
+                                  "[14:17, 0:1] checked: own own own own own own\n"
+                                  "[14:17, 19:20] checked: own own own own own own\n"
+                                  "[9:10, 0:20] checked: own own stage own own own\n"
+                                  "[17:18, 0:20] checked: own own own stage own own\n");
+    cr_expect_eq(plan->batch_count, 2);
+    cr_expect(plan->batch[0].work_count == 6 && plan->batch[0].chunk_count == 0, "own elements");
+    cr_expect(plan->batch[1].work_count == 2 && plan->batch[1].chunk_count == 2, "elements of both neighbours");
+    dcli_plan_free(plan);
+    dcl_grid wide = dcl_grid_2d(DCL_INT64, 20, 20);
+    const dcli_layout *fives = test_layout("block,*", 4, &wide);
+    dcli_operation *turn = TEST_FORALL(2, "C(i,j) = A(i,j) + B(j,i);", {DCL_ACCESS_OUT, "C", 1, fives},
+                                       {DCL_ACCESS_IN, "A", 2, fives}, {DCL_ACCESS_IN, "B", 3, fives});
+    plan = plan_on_gpu("transposed", turn, 2 * 20 * 8,
+                       "[5:10, 5:10]: own own own\n"
+                       "[5:10, 0:5]: own own stage\n"
+                       "[5:9, 10:20]: own own stage\n"
+                       "[9:10, 10:20]: own own stage\n");
+    cr_expect(plan->batch_count > 1 && plan->batch[0].chunk_count == 0 && plan->batch[1].chunk_count > 0);
+    dcli_plan_free(plan);
+    plan = plan_on_gpu("small", turn, 1 << 20, "[5:10, 0:20]: own own stage\n");
+    cr_expect_eq(plan->batch_count, 1);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* All batches together have the works of the plan without lending. */
 static void expect_joined(const char *what, const dcli_operation *operation, const dcli_plan *plan,
                           const dcli_plan_terms *terms)
