@@ -102,13 +102,19 @@ void dcli_environment_use_drivers(void)
 
 void dcli_environment_share_processors(int processes)
 {
+    static const char *const names[] = {"POCL_MAX_PTHREAD_COUNT",
+                                        "POCL_CPU_MAX_CU_COUNT"}; /* up to PoCL 3; from 4 on */
     cpu_set_t allowed;
     char text[16];
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
+        if (dcli_environment_find(names[n]) != NULL)
+            return;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
     int64_t share = dcli_max(1, CPU_COUNT(&allowed) / processes);
     if (share >= sysconf(_SC_NPROCESSORS_ONLN))
         return;
     snprintf(text, sizeof text, "%d", (int)share);
-    setenv("POCL_MAX_PTHREAD_COUNT", text, 0);
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
+        setenv(names[n], text, 1);
 }

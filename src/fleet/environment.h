@@ -20,7 +20,7 @@ void dcli_environment_free(char **list);
 void dcli_environment_use_drivers(void);
 
 /** Let the driver PoCL of this process start only as many threads as its share of the processors, unless POCL_MAX_PTHREAD_COUNT
- *  is set: processes that compute at the same time then do not compete for processors. By itself PoCL starts one per
+ *  or POCL_CPU_MAX_CU_COUNT is set: processes that compute at the same time then do not compete for processors. By itself PoCL starts one per
  *  processor of the host, and a kernel ends when the last of them has had its turn. When to call it: as
  *  dcli_environment_use_drivers().
  *  @param processes  number of processes that share the processors that this one may use (taskset, cpusets); at least 1.

@@ -121,18 +121,20 @@ static bool find_link(const char *terms, dcli_shared_link *link_out)
 
 static dcl_status take_shared_terms(dcli_serving *serving, const char *terms)
 {
-    int64_t parent, self, nodes, session, device, gpus;
+    int64_t parent, self, nodes, processes, session, device, gpus;
     int64_t opencl = 0;
     find_number(terms, "opencl", 10, &opencl);
     serving->is_opencl = opencl != 0;
     if (!find_number(terms, "parent", 10, &parent) || !find_number(terms, "self", 10, &self) ||
         !find_number(terms, "nodes", 10, &nodes) || !find_number(terms, "session", 16, &session) ||
-        !find_number(terms, "device", 10, &device) || !find_number(terms, "gpus", 10, &gpus) ||
-        !find_descriptor(terms, "status", &serving->status_memory) || nodes < 1 || nodes > DCLI_MOST_NODES ||
-        self < 0 || self >= nodes || !find_link(terms, &serving->host_link))
+        !find_number(terms, "processes", 10, &processes) || !find_number(terms, "device", 10, &device) ||
+        !find_number(terms, "gpus", 10, &gpus) || !find_descriptor(terms, "status", &serving->status_memory) ||
+        nodes < 1 || nodes > DCLI_MOST_NODES || processes < 1 || processes > nodes || self < 0 || self >= nodes ||
+        !find_link(terms, &serving->host_link))
         return malformed(terms);
     serving->self = (int)self;
     serving->node_count = (int)nodes;
+    serving->processes = (int)processes;
     serving->session = (uint64_t)session;
     serving->device_number = (int)device;
     serving->may_read_gpus = gpus != 0;
@@ -565,7 +567,7 @@ dcl_status dcli_serve_process(const char *terms)
                         : strncmp(terms, "shared ", 7) == 0 ? take_shared_terms(serving, terms)
                                                             : malformed(terms);
     if (status == DCL_OK) {
-        dcli_environment_share_processors(serving->is_wire ? 1 : serving->node_count);
+        dcli_environment_share_processors(serving->is_wire ? 1 : serving->processes);
         status = map_status(serving);
     }
     if (status == DCL_OK && (serving->watchdog = dcli_watchdog_open(serving->page, serving->lifeline)) == NULL)

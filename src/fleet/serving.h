@@ -14,6 +14,7 @@ typedef struct dcli_serving {
     dcli_remote *remote; /* its device, if so */
     uint64_t session;
     int self, node_count, device_number;
+    int processes; /* of this host, which share the processors */
     int status_memory, lifeline;
     dcli_status_page *page;
     dcli_watchdog *watchdog;

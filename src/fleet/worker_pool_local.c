@@ -76,8 +76,8 @@ static dcl_status start_process(dcli_worker_pool *pool, int node, const char *te
     return status;
 }
 
-/* Start a process, with one end of its link to the host. */
-static dcl_status start_one(dcli_worker_pool *pool, int node)
+/* Start a process, with one end of its link to the host. @param count  how many processes share the processors. */
+static dcl_status start_one(dcli_worker_pool *pool, int node, int count)
 {
     dcli_process process;
     dcli_output printed = {0};
@@ -92,8 +92,8 @@ static dcl_status start_one(dcli_worker_pool *pool, int node)
     char text[256];
     snprintf(text, sizeof text,
              "shared parent=%d self=%d nodes=%d session=%" PRIx64
-             " device=%d gpus=%d opencl=%d status=%d link=%d:%d:%d",
-             (int)getpid(), node, pool->capacity, pool->terms.session, pool->devices[node % pool->device_count],
+             " processes=%d device=%d gpus=%d opencl=%d status=%d link=%d:%d:%d",
+             (int)getpid(), node, pool->capacity, pool->terms.session, count, pool->devices[node % pool->device_count],
              may_read_gpus(pool) && !pool->terms.opencl, pool->terms.opencl, process.status_memory, ends[1].socket,
              ends[1].memory, ends[1].side);
     const int descriptors[] = {process.status_memory, ends[1].socket, ends[1].memory};
@@ -135,7 +135,7 @@ dcl_status dcli_worker_pool_start_local(dcli_worker_pool *pool, int first, int c
     for (int n = first; n < first + count && status == DCL_OK; n++) {
         if (n - at_once >= first)
             await_description(pool, n - at_once);
-        status = start_one(pool, n);
+        status = start_one(pool, n, first + count);
     }
     return status;
 }

@@ -113,4 +113,20 @@ Test(pin, drivers_have_as_many_threads_as_processors_together)
     cr_expect_eq(set - shared, 2 * 3, "half of the processors each: %d threads, and %d with 3 more each", shared, set);
     cr_expect_eq(shared - pinned, 2 * (share - 1), "one each: %d and %d threads", shared, pinned);
 }
+
+/* Places for nodes that may join later are no processes. */
+Test(pin, a_process_alone_has_all_processors)
+{
+    cpu_set_t used;
+    char text[16];
+    int most, alone, set;
+    if (processors() < 2)
+        cr_skip("this host has one processor");
+    unsetenv("POCL_MAX_PTHREAD_COUNT");
+    look_at_session("local:1", false, &used, &most, &alone);
+    snprintf(text, sizeof text, "%d", processors());
+    setenv("POCL_MAX_PTHREAD_COUNT", text, 1);
+    look_at_session("local:1", false, &used, &most, &set);
+    cr_expect_eq(alone, set, "%d threads, and %d with one per processor", alone, set);
+}
 #endif
