@@ -46,6 +46,45 @@ static void emit_loop_from(dcli_nest *nest, int m, const char *first)
 
 void dcli_emit_loop(dcli_nest *nest, int m) { emit_loop_from(nest, m, "0"); }
 
+/* Whether an input that the body may read under a condition is read in any case. dcl_unit may do that (kernel/body.h), and LLVM 17
+ * otherwise reads the elements of such a vector one by one, each behind a branch. Only arrays of which the body also reads other
+ * elements: neighbours are probably in the caches. */
+static bool is_read_early(const dcli_nest *nest, int a)
+{
+    const dcli_body *body = nest->body;
+    const dcli_body_access *access = &body->access[a];
+    bool others = false;
+    for (int b = 0; b < body->access_count; b++)
+        others |= b != a && body->access[b].param == access->param;
+    return others && nest->variant == DCLI_VARIANT_UNIT && body->inside->has_condition && !body->inside->has_loop &&
+           access->reach == DCLI_REACH_AFFINE && body->params[access->param].access == DCL_ACCESS_IN &&
+           body->params[access->param].type != DCL_HALF && body->inside->access_inner_count[a] == 0 &&
+           access->unit_axis == nest->innermost;
+}
+
+/* Emit the user's text. @param held  its comparisons of indices are held (kernel/stretch.h). */
+static void emit_text(dcli_nest *nest, bool held)
+{
+    dcli_text *out = nest->out;
+    int count = nest->body->access_count, early = 0;
+    for (int a = 0; a < count; a++)
+        early += is_read_early(nest, a);
+    dcli_text_put(out, early > 0 ? "#ifdef __clang__\n" : "");
+    for (int a = 0; a < count; a++)
+        if (is_read_early(nest, a))
+            dcli_text_put(out,
+                          "    const %s dcl_early%d = dcl_a%d;\n#pragma push_macro(\"dcl_a%d\")\n#undef dcl_a%d\n"
+                          "#define dcl_a%d dcl_early%d\n",
+                          type_of(nest->body, a), a, a, a, a, a, a);
+    dcli_text_put(out, early > 0 ? "#endif\n" : "");
+    (held ? dcli_emit_held_text : dcli_emit_text)(out, nest->body);
+    dcli_text_put(out, early > 0 ? "#ifdef __clang__\n" : "");
+    for (int a = 0; a < count; a++)
+        if (is_read_early(nest, a))
+            dcli_text_put(out, "#pragma pop_macro(\"dcl_a%d\")\n", a);
+    dcli_text_put(out, early > 0 ? "#endif\n" : "");
+}
+
 /* Whether lines are run in stretches (kernel/stretch.h). Results must not depend on how a line is divided into strips. */
 static bool has_stretches(const dcli_nest *nest)
 {
@@ -78,7 +117,7 @@ static void emit_stretches(dcli_nest *nest, const char *count, void (*index)(dcl
     dcli_emit_vectorize(nest->out, nest->body);
     dcli_text_put(nest->out, "    for (long dcl_k = dcl_from; dcl_k < dcl_from + dcl_some; dcl_k++) {\n");
     index(nest);
-    dcli_emit_held_text(nest->out, nest->body);
+    emit_text(nest, true);
     dcli_text_put(nest->out, "    }\n    }\n");
 }
 
@@ -90,7 +129,7 @@ static void emit_strip_loop(dcli_nest *nest, dcli_fold_way way, bool held)
     dcli_text_put(nest->out, "    const long dcl_t%d = dcl_v + dcl_k;\n", v);
     dcli_nest_index(nest, v);
     dcli_emit_neutral(nest->out, nest->body);
-    (held ? dcli_emit_held_text : dcli_emit_text)(nest->out, nest->body);
+    emit_text(nest, held);
     for (int r = 0; r < nest->body->result_count && dcli_body_writes_beside(nest->body); r++) {
         if (!nest->body->result[r].placed)
             continue;
@@ -110,7 +149,7 @@ static void emit_calls(dcli_nest *nest, dcli_keyed_calls calls, const char *head
     dcli_emit_keyed_calls(nest->out, nest->body, calls);
     dcli_text_put(nest->out, "%s {\n    const long dcl_t%d = dcl_v + dcl_k;\n", head, v);
     dcli_nest_index(nest, v);
-    dcli_emit_text(nest->out, nest->body);
+    emit_text(nest, false);
     dcli_text_put(nest->out, "    }\n");
 }
 
@@ -258,7 +297,7 @@ static void emit_whole_line(dcli_nest *nest, int v)
     if (chain)
         dcli_emit_chain(nest->out, nest->body);
     else
-        dcli_emit_text(nest->out, nest->body);
+        emit_text(nest, false);
     dcli_text_put(nest->out, "    }\n");
     dcli_emit_elements_end(nest->out, nest->body);
 }
