@@ -191,7 +191,7 @@ void dcli_slots_await(dcli_device *device);
  * depends on them. */
 
 /** Take a slot for another thread, which fills its host memory and passes the slot on. From any thread. @return NULL:
- *  too much is lent, or there is no memory; nothing is recorded. */
+ *  too much is lent, or the ring has no room; then no error is recorded. */
 dcli_slot *dcli_slot_borrow(dcli_device *device, size_t bytes);
 /** Lend a slot that the serving thread has taken; all commands that use it are complete. @return false: too much is
  *  lent already, or the slot has no pinned memory. */

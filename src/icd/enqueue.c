@@ -238,7 +238,7 @@ cl_int CL_API_CALL icd_clEnqueueWaitForEvents(cl_command_queue queue, cl_uint co
 
 /* ---- reading and writing ---- */
 
-/* Whether the host may read or write a buffer in this way. */
+/* Whether the flags of a buffer allow the host to write it (`in`), or to read it. */
 static bool is_allowed(const icd_mem *mem, bool in)
 {
     cl_mem_flags refused = CL_MEM_HOST_NO_ACCESS | (in ? CL_MEM_HOST_READ_ONLY : CL_MEM_HOST_WRITE_ONLY);

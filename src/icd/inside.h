@@ -431,7 +431,8 @@ void icd_send_batches(icd_device *device);
  *  which waits for another command. Arrays and text are copied. @return CL_SUCCESS, CL_OUT_OF_HOST_MEMORY,
  *  CL_DEVICE_NOT_AVAILABLE. */
 cl_int icd_send(icd_device *device, const dcli_msg_command *command);
-/** Whether the servers of two devices can send each other data and ends of events. */
+/** Whether the processes that serve two different devices can send each other data and ends of events: they belong to one
+ *  icd_server, which allows it, and neither device is lost. @param one  NULL: false. */
 bool icd_are_joined(const icd_device *one, const icd_device *other);
 /** Record that a device is lost: drop its unsent commands, and end its events with an error. */
 void icd_lose(icd_device *device, const char *why);

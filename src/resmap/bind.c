@@ -280,7 +280,7 @@ void dcli_layout_release(const dcli_layout *layout)
     dcli_free(layout->inner);
 }
 
-/* Whether rows of two layouts have the same padding, which depends on the element type. In a regular division at most
+/* Whether rows of two layouts with equal divisions have the same padding, which depends on the element type. In a regular division at most
  * three row lengths occur: those of the first coordinates, of the last ones, and of the one between. */
 static bool same_pitches(const dcli_layout *a, const dcli_layout *b)
 {

@@ -249,7 +249,8 @@ void dcli_cluster_resume(dcl_cluster *cluster);
 const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node);
 /** Whether a node runs the kernels for GPUs. */
 bool dcli_node_is_gpu(const dcl_cluster *cluster, int node);
-/** The kind of a node's device: dcli_device_kind(). */
+/** Name, driver and platform version of a node's device as one text (dcli_device_kind()): devices with equal texts can use
+ *  the same compiled programs. It is not the `kind` of dcl_device_info. */
 const char *dcli_node_kind(const dcl_cluster *cluster, int node);
 /** Hook: a node is lost. Takes the lock. */
 void dcli_cluster_on_lost(void *user, int node, const char *sentence);

@@ -79,8 +79,8 @@ static const char *string_of(const void *row, const column *column)
 
 /* ---- JSON --------------------------------------------------------------------------------------------------------- */
 
-/* Write a JSON string. Bytes beyond ASCII, which device names may have, are written as Latin-1 characters, so the
- * result is always valid. */
+/* Write a JSON string. Bytes beyond ASCII, which device names may have, are written as the escapes \u0080 to \u00ff,
+ * so the result is always valid. */
 static void put_string(dcli_text *text, const char *string)
 {
     dcli_text_put(text, "\"");

@@ -131,7 +131,8 @@ void dcli_worker_close(dcli_worker *worker);
 const dcl_device_info *dcli_worker_device(const dcli_worker *worker);
 /** What the node can do with others' memory: flags DCLI_CAN_... (base/ways.h). */
 uint8_t dcli_worker_can(const dcli_worker *worker);
-/** The kind of a node's device: dcli_device_kind(). */
+/** Name, driver and platform version of a node's device as one text (dcli_device_kind()): devices with equal texts can use
+ *  the same compiled programs. It is not the `kind` of dcl_device_info. */
 const char *dcli_worker_kind(const dcli_worker *worker);
 
 /* ---- the host's worker: any thread may call these functions, which only queue ---- */

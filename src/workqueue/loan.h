@@ -87,9 +87,9 @@ bool dcli_node_offer(dcli_node *node, int thief, int64_t most, int64_t each, dcl
 bool dcli_node_lend(dcli_node *node, int thief, int64_t operation, int64_t count, int64_t each);
 /** Answer a question with NOTHING. @return false: no question is open. */
 bool dcli_node_refuse(dcli_node *node, int thief);
-/** Ask a loan back: action RECALL follows. If the thief reads nothing in place for it, it is this node's again at
- *  once, and the thief's answer is dropped when it comes; otherwise the answer decides.
- *  @return false: it is not lent, or was asked back already. */
+/** Ask a loan back: action RECALL follows. If the thief reads nothing in place for it, the batches are this node's again
+ *  at once, and the thief's answer is dropped when it comes; otherwise the answer decides.
+ *  @return false: the batch is not lent, or was asked back already, or there is no memory for the action. */
 bool dcli_node_take_back(dcli_node *node, int64_t operation, int64_t batch);
 /** The answer to a loan has arrived. @param computed  true: RESULT; the executor keeps what came with it until
  *  COMMIT_LOAN or DROP_LOAN names it. false: RETURNED. */

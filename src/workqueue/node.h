@@ -165,8 +165,10 @@ dcl_status dcli_node_chunk(dcli_node *node, int from, int64_t operation, bool wr
 dcl_status dcli_node_credit(dcli_node *node, int from, int64_t chunks);
 /** Peer `from` reports its watermarks. */
 dcl_status dcli_node_marks(dcli_node *node, int from, int64_t done, int64_t ready);
-/** The failures that a peer sends with its watermarks: [2 * count] pairs, as in the action MARKS; call it before
- *  dcli_node_marks(). @return as dcli_node_failed(). */
+/** Record the failures that a peer sends with its watermarks; before dcli_node_marks().
+ *  @param failures  [2 * count]: `count` pairs of an operation and a storage whose contents are undefined after it, as in
+ *                   the action MARKS.
+ *  @return as dcli_node_failed(). */
 dcl_status dcli_node_marks_failures(dcli_node *node, int from, int count, const int64_t failures[]);
 /** A node hears from a peer that the contents of storages are undefined for operations after `operation`. Operations
  *  before the node's first are ignored, unless the host tells of them: it knows which storages had failed then, and

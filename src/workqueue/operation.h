@@ -53,8 +53,8 @@ typedef struct dcli_operation {
     dcli_operand operand[DCLI_MAX_PARAMS]; /* [operand_count] */
 } dcli_operation;
 
-/** Whether received elements of an operand may become replicas: if the call asks for it, or if they are in the map's
- *  halo. */
+/** Whether received elements of an operand may become replicas: all of them if the call asks for it; those in the map's
+ *  halo if the map has one and the operand is read only, without a reshaped view (then its generation is not 0). */
 static inline bool dcli_operand_makes_replicas(const dcli_operand *operand)
 {
     return operand->keeps || (operand->generation > 0 && operand->layout->rule.halo_rank > 0);

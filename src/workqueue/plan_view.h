@@ -4,7 +4,8 @@
 
 #include "workqueue/builder.h"
 
-/* What the planner knows about one access of the work being planned. */
+/* How one access of the work being planned gets its elements: the box that it touches, whether its old contents are
+ * needed, and the memory in which kernels find them. Not a view of an array: that is dcli_transform. */
 struct dcli_view {
     bool content; /* its old contents are needed: it is read, or not certainly overwritten */
     bool written;
