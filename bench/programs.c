@@ -731,6 +731,12 @@ int main(int count, char *arguments[])
         {"nbody", run_bodies}, {"product", run_product},   {"mandelbrot", run_mandelbrot}};
     int rounds = count > 1 ? atoi(arguments[1]) : 5;
     check(rounds > 0 && rounds <= MOST_ROUNDS, "rounds");
+    for (int n = 2; n < count; n++) {
+        bool known = false;
+        for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++)
+            known |= strcmp(programs[p].name, arguments[n]) == 0;
+        check(known, arguments[n]);
+    }
     printf("DCL %s, commit %s, programs\n", dcl_version(), bench_commit);
     static const char *const places[] = {NULL, "local:2"};
     for (int p = 0; p < 2; p++) {
@@ -744,7 +750,6 @@ int main(int count, char *arguments[])
         for (size_t n = 0; n < sizeof programs / sizeof programs[0]; n++)
             if (is_wanted(programs[n].name, count - 2, arguments + 2))
                 programs[n].run(cluster, where, rounds);
-        check(ratios > 0, "no such program");
         printf("geometric mean of %d, %s: dcl / OpenMP %.2f\n", ratios, where, exp(logarithms / ratios));
         check(dcl_close(cluster) == DCL_OK, "dcl_close");
     }

@@ -1,6 +1,9 @@
 /* kernel/claim.cl - which rows, groups or lists of a launch on a CPU a work-item runs (kernel/claim.h). */
 #ifdef cl_khr_int64_base_atomics
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#define DCL_CLAIMS(dcl_claims_at) (dcl_claims_at)
+#else
+#define DCL_CLAIMS(dcl_claims_at) 0ul /* work-items divide the rows by their number */
 #endif
 
 typedef struct dcl_share {
@@ -11,12 +14,12 @@ typedef struct dcl_share {
 } dcl_share;
 
 #define DCL_SHARE(dcl_claims_at, dcl_turn, dcl_rows)                                                                   \
-    {(volatile __global ulong *)(dcl_claims_at), dcl_turn,                                                             \
-     (dcl_claims_at) != 0 ? 0 : (dcl_rows) * (long)get_global_id(0) / (long)get_global_size(0),                        \
-     (dcl_claims_at) != 0 ? (dcl_rows) : (dcl_rows) * (long)(get_global_id(0) + 1) / (long)get_global_size(0), -1}
+    {(volatile __global ulong *)DCL_CLAIMS(dcl_claims_at), dcl_turn,                                                   \
+     DCL_CLAIMS(dcl_claims_at) != 0 ? 0 : (dcl_rows) * (long)get_global_id(0) / (long)get_global_size(0),              \
+     DCL_CLAIMS(dcl_claims_at) != 0 ? (dcl_rows) : (dcl_rows) * (long)(get_global_id(0) + 1) / (long)get_global_size(0), -1}
 
 #ifdef cl_khr_int64_base_atomics
-/* Claim a row; -1: none is left. Not inlined, because compilers would take longer. */
+/* Claim a row; -1: none is left. It is not inlined, because that would take compilers longer. */
 #ifdef __clang__
 static __attribute__((noinline)) long dcl_claim(dcl_share *dcl_s)
 #else
@@ -24,7 +27,8 @@ static long dcl_claim(dcl_share *dcl_s)
 #endif
 {
     const int dcl_parts = dcl_s->dcl_claims[0];
-    /* Variables of one thread lie within so many steps of 4096 bytes, those of two threads farther apart. */
+    /* Variables of one thread lie within dcl_near pages of 4096 bytes, those of two threads farther apart. Where that is wrong, threads
+     * share a part, and nothing else changes. */
     const ulong dcl_thread = (ulong)dcl_s / 4096, dcl_near = 64;
     volatile __global ulong *dcl_part = dcl_s->dcl_claims + DCL_PART_LONGS;
     for (int dcl_p = 0; dcl_s->dcl_own < 0 && dcl_p < dcl_parts; dcl_p++, dcl_part += DCL_PART_LONGS) {

@@ -1,6 +1,6 @@
 /* kernel/claim.h - which rows of a launch on a CPU a work-item runs.
  *
- * Drivers give work-items to threads in any order, so what a thread has in its caches would be used by another one in the
+ * Drivers give work-items to threads in any order, so what a thread has in its caches may be used by another one in the
  * next launch. So work-items *claim* rows: the rows are divided into as many parts as there are threads, and each thread
  * first takes the rows of its own part, from the first on, then those that are left of the others, from the last on: if a
  * thread is late in each launch, the others take the same rows again. All threads may claim at the same time.

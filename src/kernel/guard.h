@@ -17,11 +17,11 @@ bool dcli_guard_knows(const dcli_body *body, int t);
 /** Whether a token is an unsigned literal, or the name of a scalar parameter that stays unsigned in expressions. */
 bool dcli_guard_is_unsigned(const dcli_body *body, int t);
 
-/** As what the macros of guards and comparisons (kernel/stretch.h) are defined. */
+/** What the macros of guards and comparisons (kernel/stretch.h) stand for. */
 typedef enum dcli_guards_as {
-    DCLI_GUARDS_ASKED, /* as the conditions */
-    DCLI_GUARDS_USUAL, /* guards as their usual values, comparisons as conditions */
-    DCLI_GUARDS_HELD   /* with the values that comparisons have along a stretch */
+    DCLI_GUARDS_ASKED, /* for the conditions, which are evaluated where the macro stands */
+    DCLI_GUARDS_USUAL, /* guards for their usual values, comparisons for the conditions */
+    DCLI_GUARDS_HELD   /* comparisons for the values that they have along a stretch */
 } dcli_guards_as;
 
 /** Emit the definitions of the macros dcl_g<g>, and of those of the comparisons. */

@@ -47,8 +47,8 @@ static void emit_loop_from(dcli_nest *nest, int m, const char *first)
 void dcli_emit_loop(dcli_nest *nest, int m) { emit_loop_from(nest, m, "0"); }
 
 /* Whether an input that the body may read under a condition is read in any case. dcl_unit may do that (kernel/body.h), and LLVM 17
- * otherwise reads the elements of such a vector one by one, each behind a branch. Only arrays of which the body also reads other
- * elements: neighbours are probably in the caches. */
+ * otherwise reads the elements of such a vector one by one, each behind a branch. This is limited to arrays of which the body reads several
+ * elements, because neighbours are probably in the caches. */
 static bool is_read_early(const dcli_nest *nest, int a)
 {
     const dcli_body *body = nest->body;

@@ -1,7 +1,10 @@
 /* kernel/stretch.c - finds the comparisons of a body, and emits the code that cuts lines into stretches. */
 #include "kernel/stretch.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "kernel/guard.h"
@@ -10,15 +13,60 @@
 
 /* ---- finding ------------------------------------------------------------------------------------------------------ */
 
-/* Whether token t can be part of a sum of indices, scalars and literals. */
+/* The scalar parameter that token t names; NULL: none. */
+static const dcli_param *scalar_at(const dcli_body *body, int t)
+{
+    for (int p = 0; p < body->param_count; p++)
+        if (dcli_token_is(&body->inside->tokens, t, body->params[p].name))
+            return &body->params[p];
+    return NULL;
+}
+
+/* Whether token t, a number, is an integer of type int or long. */
+static bool is_signed_integer(const dcli_tokens *tokens, int t)
+{
+    char text[32], *end;
+    size_t length = (size_t)tokens->token[t].length;
+    if (length >= sizeof text)
+        return false;
+    memcpy(text, tokens->text + tokens->token[t].start, length);
+    text[length] = '\0';
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 0);
+    return errno == 0 && value <= INT64_MAX && end > text && strspn(end, "lL") == strlen(end);
+}
+
+/* Whether token t can be part of a sum of indices, scalars and literals that are signed integers. Sums of floating-point numbers
+ * are rounded, so that those with an index may rise and fall along a line. */
 static bool is_of_sum(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
-    if (dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME)
-        return dcli_guard_knows(body, t) && !dcli_token_is(tokens, t + 1, "(") && !dcli_guard_is_unsigned(body, t);
+    if (dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME) {
+        const dcli_param *scalar = scalar_at(body, t);
+        return dcli_guard_knows(body, t) && !dcli_token_is(tokens, t + 1, "(") && !dcli_guard_is_unsigned(body, t) &&
+               (scalar == NULL ||
+                (scalar->type != DCL_HALF && scalar->type != DCL_FLOAT && scalar->type != DCL_DOUBLE));
+    }
     if (dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NUMBER)
-        return !dcli_guard_is_unsigned(body, t);
+        return !dcli_guard_is_unsigned(body, t) && is_signed_integer(tokens, t);
     return dcli_token_in(tokens, t, "+ -");
+}
+
+/* Whether tokens first .. end - 1 are a comparison with an index, in which operands and operators alternate. Others are left where
+ * they are: compilers take constants out of loops, and report errors there. */
+static bool is_comparison(const dcli_body *body, int first, int end)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    bool index = false, operand = false; /* an operand precedes */
+    for (int t = first; t < end; t++) {
+        dcli_token_kind kind = dcli_token_kind_of(tokens, t);
+        bool is_operand = kind == DCLI_TOKEN_NAME || kind == DCLI_TOKEN_NUMBER;
+        index |= kind == DCLI_TOKEN_NAME && scalar_at(body, t) == NULL;
+        if (operand && (is_operand || dcli_token_is(tokens, t, "(")))
+            return false;
+        operand = is_operand || dcli_token_is(tokens, t, ")");
+    }
+    return index && operand;
 }
 
 /* Whether the parentheses from token `open` on contain a sum. */
@@ -82,7 +130,7 @@ static dcl_status add_comparison(dcli_body *body, int t)
     struct dcli_body_inside *inside = body->inside;
     const dcli_tokens *tokens = &inside->tokens;
     int first = sum_begin(body, t), end = sum_end(body, t + 1);
-    if (first == t || end == t + 1 ||
+    if (first == t || end == t + 1 || !is_comparison(body, first, end) ||
         (first > 0 && !dcli_token_in(tokens, first - 1, "( && || ? : = , ; { } return")) ||
         (end < tokens->count && !dcli_token_in(tokens, end, ") && || ? : , ; }")))
         return DCL_OK;
@@ -101,7 +149,9 @@ dcl_status dcli_comparisons_find(dcli_body *body)
 {
     struct dcli_body_inside *inside = body->inside;
     dcl_status status = DCL_OK;
-    if (body->tile_kernel || body->keyed || inside->has_loop)
+    /* a macro of the prelude may use the text of its argument in other places */
+    if (body->tile_kernel || body->keyed || inside->has_loop || strchr(body->prelude, '#') != NULL ||
+        strstr(body->prelude, "%:") != NULL || strstr(body->prelude, "??") != NULL)
         return DCL_OK;
     for (int t = 1; t < inside->tokens.count && status == DCL_OK; t++)
         if (dcli_token_in(&inside->tokens, t, "< > <= >=") && inside->comparison_count < DCLI_MOST_COMPARISONS &&
@@ -162,7 +212,8 @@ void dcli_emit_stretch(dcli_nest *nest, const char *first, const char *count, vo
         emit_comparison(out, body, n);
         dcli_text_put(out, ";\n");
     }
-    /* Each comparison changes at most once, so those elements that are like the first one come before the others: bisect. */
+    /* Each comparison changes at most once, so the elements with the first one's values come before all others. Find the last of
+     * them by bisection. */
     dcli_text_put(out,
                   "    }\n    for (long dcl_like = 0, dcl_other = %s, dcl_next = %s - 1; dcl_like + 1 < dcl_other;\n"
                   "         dcl_next = (dcl_like + dcl_other) / 2) {\n"

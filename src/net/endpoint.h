@@ -14,9 +14,9 @@
 enum {
     DCLI_SPIN_NS = 50000,       /* time for which a receive polls before it sleeps, because waking up costs more */
     DCLI_LONG_SPIN_NS = 300000, /* time for which it polls if there are two processors per peer, and two more */
-    DCLI_BULK_BYTES =
-        256 << 10, /* after a payload of so many bytes, a receive does not poll before it sleeps: libzmq's thread needs
-                                     some 100 us for the next one, and a processor */
+    /* after a payload of at least this length, a receive does not poll before it sleeps: libzmq's thread needs some 100 us
+     * for the next one, and a processor */
+    DCLI_BULK_BYTES = 256 << 10,
     DCLI_FREE_DESCRIPTORS = 16,   /* reserved descriptors: libzmq aborts if it gets none */
     DCLI_DESCRIPTOR_MISSING = -2, /* a descriptor was sent, but this process had none free for it */
     DCLI_ROUTING_BYTES = 4        /* length of a routing id: 1, then the peer's number, because an id must not begin
@@ -127,7 +127,7 @@ struct dcli_endpoint {
     bool followed;                  /* the message that is being sent is (dcli_message.followed) */
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
     bool
-        bulky; /* the last message, in either direction, had a payload of DCLI_BULK_BYTES or more, and libzmq moves it */
+        bulky; /* libzmq moves a payload of DCLI_BULK_BYTES or more: one was sent since the last receive, or that brought one */
     struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
     struct pollfd *polled_set[2]; /* two threads may be in poll(); the second is NULL unless the endpoint is shared */
     bool in_poll[2];              /* for each poll set: a thread is in poll() with it */

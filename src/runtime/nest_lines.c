@@ -4,7 +4,7 @@
 #include "base/check.h"
 
 enum {
-    MOST_TILES = 256, /* that are looked at */
+    MOST_TILES = 256, /* tiles of an array that are examined; if it has more, no axis counts as whole */
     ITEMS = 64,       /* work-items of a tile on CPUs */
     GPU_ITEMS = 4096  /* and if some nodes are GPUs */
 };
@@ -63,8 +63,8 @@ dcl_status dcli_lines_of_host(dcl_cluster *cluster, const dcl_grid *grid, unsign
 {
     dcli_layout layout;
     *whole_out = 0;
-    if (cluster->node_count !=
-        1) /* the array has only elements that the nest uses, and may be divided in another way */
+    /* on several nodes, the array has only elements that the nest uses, and may be divided in another way */
+    if (cluster->node_count != 1)
         return DCL_OK;
     dcl_map *map = dcli_map_new_block(cluster);
     if (map == NULL)
@@ -94,17 +94,23 @@ static int find_reads(void *user, const dcl_box *output, int most, dcl_box input
     return dcli_loops_lines_read(reading->operation, reading->operand, reading->grid, output, &inputs_out[0]) ? 1 : 0;
 }
 
-/* Check that lines are still whole: another thread of the program may have moved the array since the nest was planned. */
-static dcl_status check_whole(const dcl_arg *output, int along)
+/* Check that the lines of all outputs are still whole: another thread of the program may have moved an array since the nest was
+ * planned. */
+static dcl_status check_whole(const dcli_loops_call *operation, const dcl_arg args[])
 {
-    unsigned whole;
-    dcl_status status = dcli_lines_find(output->array, &whole);
-    if (status != DCL_OK || (whole >> along & 1) != 0)
-        return status;
-    return DCLI_FAIL(DCL_ERR_INVALID,
-                     "the map of %s was changed while the nest was planned; expected no dcl_remap() of its arrays "
-                     "by other threads during the call",
-                     output->name);
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < operation->operand_count && status == DCL_OK; k++) {
+        unsigned whole;
+        if (operation->operand[k].access != DCL_ACCESS_OUT && operation->operand[k].access != DCL_ACCESS_INOUT)
+            continue;
+        status = dcli_lines_find(args[k].array, &whole);
+        if (status == DCL_OK && (whole >> operation->along & 1) == 0)
+            status = DCLI_FAIL(DCL_ERR_INVALID,
+                               "the map of %s was changed while the nest was planned; expected no dcl_remap() of its "
+                               "arrays by other threads during the call",
+                               args[k].name);
+    }
+    return status;
 }
 
 dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[],
@@ -130,7 +136,7 @@ dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation
     all[count++] = items;
     all[count++] = dcl_arg_signed("q_items", DCL_INT64, items.width[0]);
     all[count++] = dcl_arg_signed("q_lanes", DCL_INT64, gpus ? 1 : DCLI_LOOPS_LANES);
-    dcl_status status = check_whole(&args[0], operation->along);
+    dcl_status status = check_whole(operation, args);
     if (status != DCL_OK)
         return status;
     if (look != NULL)

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 #include "device/device.h"
+#include "kernel/body.h"
 
-/** The claims of a device, whose launches run one after the other. */
+/** The claims of a device, whose launches run one after the other in its one queue for kernels. */
 typedef struct dcli_claims {
     uint64_t *memory, *at; /* what is freed; in it, the first cache line. NULL: work-items divide the rows by number */
     int64_t parts;         /* number of threads, each of which prefers a part of the rows */
@@ -23,7 +24,9 @@ typedef struct dcli_claims_turn {
 dcl_status dcli_claims_open(dcli_claims *claims, const dcli_device *device);
 /** Free them. No launch may use them any more. */
 void dcli_claims_close(dcli_claims *claims);
-/** Begin a launch of `rows` rows or groups: with claims if each thread gets one. */
-dcli_claims_turn dcli_claims_begin(dcli_claims *claims, int64_t rows);
+/** Begin a launch of `rows` rows, groups or lists: with claims if there is at least one for each thread, at most DCLI_CLAIM_ROWS, and
+ *  the body has no sum with DCL_FAST, whose bits must not depend on which thread takes which row.
+ *  @param body  NULL: several bodies without results. */
+dcli_claims_turn dcli_claims_begin(dcli_claims *claims, const dcli_body *body, int64_t rows);
 
 #endif

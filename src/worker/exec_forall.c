@@ -405,7 +405,7 @@ static dcl_status launch_table(dcli_worker *worker, const dcli_entry *entry, con
     if (dcli_body_is_reduced(entry->operation.body))
         global = (size_t)dcli_min((int64_t)global, partial_slots(worker, entry));
     uint64_t at = table == NULL ? (uintptr_t)launch->row : 0;
-    dcli_claims_turn turn = dcli_claims_begin(&worker->as_node->claims, launch->row_count);
+    dcli_claims_turn turn = dcli_claims_begin(&worker->as_node->claims, entry->operation.body, launch->row_count);
     arguments[count + 5] = arguments[count]; /* the report of accesses outside is the last argument */
     arguments[count] = table != NULL ? (dcli_argument){.memory = table} : no_memory();
     arguments[count + 1] = (dcli_argument){.value = &at, .bytes = sizeof at};

@@ -34,7 +34,7 @@ dcl_status dcli_gather_launch(dcli_worker *worker, const dcli_entry *entry, cons
     dcli_argument report = arguments[count];
     arguments[count] = (dcli_argument){.memory = prepared->table[l]};
     arguments[count + 1] = (dcli_argument){.value = &launch->group_count, .bytes = sizeof launch->group_count};
-    dcli_claims_turn turn = dcli_claims_begin(&worker->as_node->claims, launch->group_count);
+    dcli_claims_turn turn = dcli_claims_begin(&worker->as_node->claims, entry->operation.body, launch->group_count);
     arguments[count + 2] = (dcli_argument){.value = &turn.at, .bytes = sizeof turn.at};
     arguments[count + 3] = (dcli_argument){.value = &turn.number, .bytes = sizeof turn.number};
     arguments[count + 4] = report;

@@ -190,7 +190,8 @@ static bool chunk_must_wait(const dcli_action *action)
 /* Whether a batch must wait because its stages and those of running batches would together take too much memory: more
  * than 32 MB or, if that is more, the scratch memory of three such batches (one running, one queued, one being
  * started). A device with memory of its own fills the stages of a batch while the one before computes, however large
- * they are, if both fit into the pool; all together may take a 256th of its memory, so that elements arrive while a long kernel runs. Never if no running batch has stages, or this one has none. */
+ * they are, if both fit into the pool; the stages of all its batches may take a 256th of its memory, so that elements arrive
+ * while a long kernel runs. Never if no running batch has stages, or this one has none. */
 static bool arenas_are_full(const dcli_worker *worker, const dcli_lowered *lowered)
 {
     const dcli_as_node *own = worker->as_node;

@@ -393,7 +393,7 @@ dcl_status dcli_lists_launch(dcli_device *device, dcli_claims *claims, dcli_prog
                              int count, uint64_t now_at)
 {
     uint64_t lists_at = (uint64_t)(uintptr_t)lists;
-    dcli_claims_turn turn = dcli_claims_begin(claims, count);
+    dcli_claims_turn turn = dcli_claims_begin(claims, NULL, count);
     const dcli_argument arguments[DCLI_SERIES_ARGUMENTS] = {{.value = &lists_at, .bytes = sizeof lists_at},
                                                             {.value = &now_at, .bytes = sizeof now_at},
                                                             {.value = &turn.at, .bytes = sizeof turn.at},

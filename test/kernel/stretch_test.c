@@ -27,7 +27,7 @@ Test(kernel_stretch, finds_comparisons_of_indices_and_scalars)
     cr_expect(has("C(i,j) = i > 0 && j < n - 1 ? A(i,j) : 0;", "#define dcl_g0 (dcl_is0 && dcl_is1)\n"), "in a guard");
     cr_expect(has("float s = A(i,j); if ((j - n) <= 3) s = 0; C(i,j) = s;", "dcl_held0 = (( j - n ) <= 3);\n"));
     cr_expect(has("float s = A(i,j); if ((j - n) <= 3) s = 0; C(i,j) = s;", "if (dcl_is0) s = 0;"));
-    cr_expect(has("C(i,j) = A(i,j) > 0 || -j >= x ? A(i,j) : 0;", "dcl_held0 = (- j >= x);\n"), "beside others");
+    cr_expect(has("C(i,j) = A(i,j) > 0 || -j >= n ? A(i,j) : 0;", "dcl_held0 = (- j >= n);\n"), "beside others");
     cr_expect(has("int b = i < n; C(i,j) = b;", "int b = dcl_is0;"));
 }
 
@@ -44,6 +44,12 @@ Test(kernel_stretch, leaves_others)
     cr_expect_not(has("C(i,j) = 0 < j < n ? A(i,j) : 0;", "dcl_held0"), "of a comparison");
     cr_expect_not(has("C(i,j) = j - 1 < u ? A(i,j) : 0;", "dcl_held0"), "unsigned");
     cr_expect_not(has("C(i,j) = j > 5U ? A(i,j) : 0;", "dcl_held0"), "unsigned");
+    cr_expect_not(has("C(i,j) = j - 5 < 0xffffffffffffffff + 11 ? A(i,j) : 0;", "dcl_held0"), "unsigned");
+    cr_expect_not(has("C(i,j) = j + x - j > 3 ? A(i,j) : 0;", "dcl_held0"), "rounded");
+    cr_expect_not(has("C(i,j) = j + 0.1 - j > n ? A(i,j) : 0;", "dcl_held0"), "rounded");
+    cr_expect_not(has("C(i,j) = j < 08 ? A(i,j) : 0;", "dcl_held0"), "an error");
+    cr_expect_not(has("C(i,j) = 3 (j) < 5 ? A(i,j) : 0;", "dcl_held0"), "an error");
+    cr_expect_not(has("float t[(3 < 5) ? 4 : 2]; t[0] = A(i,j); C(i,j) = t[0];", "dcl_held0"), "a constant");
     cr_expect_not(has("C(i,j) = T(j > 0 ? j - 1 : 0);", "dcl_held0"), "in a subscript");
     cr_expect_not(has("for (int k = 0; k < 2; k++) C(i,j) = i > 0 ? A(i,j) : 0;", "dcl_held0"), "in a loop");
 }

@@ -105,6 +105,7 @@ Test(pin, drivers_have_as_many_threads_as_processors_together)
     if (processors() < 2)
         cr_skip("this host has one processor");
     unsetenv("POCL_MAX_PTHREAD_COUNT");
+    unsetenv("POCL_CPU_MAX_CU_COUNT");
     look_at_session("local:2", false, &used, &most, &shared);
     look_at_session("local:2", true, &used, &most, &pinned);
     snprintf(text, sizeof text, "%d", share + 3);
@@ -123,6 +124,7 @@ Test(pin, a_process_alone_has_all_processors)
     if (processors() < 2)
         cr_skip("this host has one processor");
     unsetenv("POCL_MAX_PTHREAD_COUNT");
+    unsetenv("POCL_CPU_MAX_CU_COUNT");
     look_at_session("local:1", false, &used, &most, &alone);
     snprintf(text, sizeof text, "%d", processors());
     setenv("POCL_MAX_PTHREAD_COUNT", text, 1);

@@ -19,19 +19,19 @@ Test(worker_claims, each_thread_has_a_part)
     dcli_claims claims = {0};
     cr_assert_eq(dcli_claims_open(&claims, device), DCL_OK);
     if (units < 2 || !dcli_device_same_addresses(device)) {
-        cr_expect_eq(dcli_claims_begin(&claims, 1000).at, 0, "one thread takes all rows");
+        cr_expect_eq(dcli_claims_begin(&claims, NULL, 1000).at, 0, "one thread takes all rows");
     } else {
         cr_expect_eq(claims.at[0], units);
         cr_expect_eq((uintptr_t)claims.at % 128, 0, "parts share no cache line with other memory");
-        cr_expect_eq(dcli_claims_begin(&claims, units - 1).at, 0, "too few rows");
-        cr_expect_eq(dcli_claims_begin(&claims, DCLI_CLAIM_ROWS + 1).at, 0, "more than a counter can count");
+        cr_expect_eq(dcli_claims_begin(&claims, NULL, units - 1).at, 0, "too few rows");
+        cr_expect_eq(dcli_claims_begin(&claims, NULL, DCLI_CLAIM_ROWS + 1).at, 0, "more than a counter can count");
         cr_expect_eq(claims.turn, 0, "launches without claims have no turn");
-        cr_expect_eq(dcli_claims_begin(&claims, units).at, (uintptr_t)claims.at);
-        cr_expect_eq(dcli_claims_begin(&claims, units).number, 2);
+        cr_expect_eq(dcli_claims_begin(&claims, NULL, units).at, (uintptr_t)claims.at);
+        cr_expect_eq(dcli_claims_begin(&claims, NULL, units).number, 2);
         claims.turn = DCLI_CLAIM_TURNS;
-        cr_expect_eq(dcli_claims_begin(&claims, units).number, 1, "0 is no turn");
+        cr_expect_eq(dcli_claims_begin(&claims, NULL, units).number, 1, "0 is no turn");
     }
     dcli_claims_close(&claims);
-    cr_expect_eq(dcli_claims_begin(&claims, 1000).at, 0);
+    cr_expect_eq(dcli_claims_begin(&claims, NULL, 1000).at, 0);
     dcli_device_close(device);
 }
