@@ -453,8 +453,8 @@ dcli_launch_size dcli_body_launch_size(const dcli_body *body, dcli_variant varia
                                        bool in_table);
 
 /** Translate a compiler's log into a sentence about the user's text: line and column there, the message, and the
- *  line with a caret. @param watched, gathers  as for dcli_body_program(). @return text freed with dcli_free(); NULL:
+ *  line with a caret. @param form, watched, gathers  as for dcli_body_program(). @return text freed with dcli_free(); NULL:
  *  DCL_ERR_NOMEM. */
-char *dcli_body_log(const dcli_body *body, bool watched, bool gathers, const char *build_log);
+char *dcli_body_log(const dcli_body *body, dcli_form form, bool watched, bool gathers, const char *build_log);
 
 #endif

@@ -152,21 +152,19 @@ static bool has_line(const char *text, int line)
 
 /* Find the part of the program that a message is about: by the file that it names, else by its line. message->line
  * becomes a line of that part. */
-static enum part find_part(const dcli_body *body, bool watched, bool gathers, struct message *message)
+static enum part find_part(const dcli_body *body, dcli_form form, bool watched, bool gathers, struct message *message)
 {
     for (int p = 0; p < PART_COUNT; p++)
         if (is_called(message->file, message->file_length, part_names[p]))
             return (enum part)p;
-    for (int form = DCLI_FORM_GPU; form >= DCLI_FORM_CPU; form--) {
-        const char *names[DCLI_VARIANT_MOST];
-        char *source = dcli_body_program(body, (dcli_form)form, watched, gathers, names);
-        int line = message->line;
-        enum part part = source != NULL ? look_up(source, &line) : PART_GENERATED;
-        dcli_free(source);
-        if (part != PART_GENERATED) {
-            message->line = line;
-            return part;
-        }
+    const char *names[DCLI_VARIANT_MOST];
+    char *source = dcli_body_program(body, form, watched, gathers, names);
+    int line = message->line;
+    enum part part = source != NULL ? look_up(source, &line) : PART_GENERATED;
+    dcli_free(source);
+    if (part != PART_GENERATED) {
+        message->line = line;
+        return part;
     }
     return has_line(body->text, message->line) ? PART_BODY : PART_GENERATED;
 }
@@ -250,7 +248,7 @@ static void put_body_error(dcli_text *out, const dcli_body *body, const struct m
     dcli_free(shifts.shift);
 }
 
-char *dcli_body_log(const dcli_body *body, bool watched, bool gathers, const char *build_log)
+char *dcli_body_log(const dcli_body *body, dcli_form form, bool watched, bool gathers, const char *build_log)
 {
     dcli_text out = {0};
     struct message message;
@@ -260,7 +258,7 @@ char *dcli_body_log(const dcli_body *body, bool watched, bool gathers, const cha
                       shown, build_log);
         return dcli_text_take(&out);
     }
-    switch (find_part(body, watched, gathers, &message)) {
+    switch (find_part(body, form, watched, gathers, &message)) {
     case PART_PRELUDE:
         dcli_text_put(&out, "prelude line %d, column %d: %.*s", message.line, message.column, message.length,
                       message.text);

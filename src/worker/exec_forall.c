@@ -34,10 +34,16 @@ static void keep_build_problem(dcli_kernel *kernel, dcl_status status)
     kernel->build_problem = dcli_strdup(dcli_error_sentence());
 }
 
-static dcl_status fail_build(dcli_kernel *kernel, bool watched, dcl_status status, char *log)
+static dcli_form form_of(const dcli_worker *worker)
+{
+    return dcli_device_is_gpu(worker->as_node->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+}
+
+static dcl_status fail_build(const dcli_worker *worker, dcli_kernel *kernel, dcl_status status, char *log)
 {
     if (status == DCL_ERR_BODY) {
-        char *sentence = dcli_body_log(kernel->body, watched, kernel->gathers, log != NULL ? log : "");
+        char *sentence = dcli_body_log(kernel->body, form_of(worker), worker->terms.check_access, kernel->gathers,
+                                       log != NULL ? log : "");
         DCLI_FAIL(DCL_ERR_BODY, "%s", sentence != NULL ? sentence : "the compiler refuses the body");
         dcli_free(sentence);
     }
@@ -91,7 +97,7 @@ struct source {
 /* Generate a program. @return false: there is no memory. */
 static bool make_source(const dcli_worker *worker, const dcli_kernel *kernel, struct source *source_out)
 {
-    dcli_form form = dcli_device_is_gpu(worker->as_node->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
+    dcli_form form = form_of(worker);
     source_out->text =
         dcli_body_program(kernel->body, form, worker->terms.check_access, kernel->gathers, source_out->names);
     return source_out->text != NULL;
@@ -164,7 +170,7 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcli_exec_end_building(worker, began_ns);
     dcli_free(source.text);
     if (status != DCL_OK)
-        return fail_build(kernel, worker->terms.check_access, status, log);
+        return fail_build(worker, kernel, status, log);
     worker->counters.kernels_built += fresh;
     if (fresh)
         limit_programs(worker, kernel);

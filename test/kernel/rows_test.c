@@ -299,7 +299,7 @@ static void expect_log(const char *text, const char *log, const char *expected)
     dcli_body *body;
     int count = test_spec("out C 2, in Temperature 2, all T 1", params);
     cr_assert_eq(dcli_body_parse(text, "int f(int x)\n{ return y; }", count, params, &body), DCL_OK, "%s", dcl_error());
-    char *found = dcli_body_log(body, false, true, log);
+    char *found = dcli_body_log(body, DCLI_FORM_GPU, false, true, log);
     cr_expect_str_eq(found, expected, "found: %s", found);
     dcli_free(found);
     dcli_body_free(body);
@@ -366,7 +366,7 @@ Test(kernel_rows, logs_without_parts)
             for (const char *c = source; c < at; c++)
                 line += *c == '\n';
             snprintf(log, sizeof log, "<kernel>:%d:19: error: bad\n", line);
-            char *found = dcli_body_log(body, false, true, log);
+            char *found = dcli_body_log(body, form, false, true, log);
             cr_expect_str_eq(found, "line 2, column 15: bad\nC(i) = A(i) + t;\n              ^", "form %d copy %d: %s",
                              form, copies, found);
             dcli_free(found);
@@ -508,7 +508,7 @@ Test(kernel_rows, allocations_that_fail)
         dcli_body *body = NULL;
         dcl_status status = test_parse("out C 2, in A 2, all T 1", "C(i,j) = A(j,i) + T(T(i));", &body);
         char *text = status == DCL_OK ? dcli_body_source(body, DCLI_FORM_CPU, false) : NULL;
-        char *log = text != NULL ? dcli_body_log(body, false, true, "error: body:1:1: x") : NULL;
+        char *log = text != NULL ? dcli_body_log(body, DCLI_FORM_CPU, false, true, "error: body:1:1: x") : NULL;
         dcli_alloc_fail_after(0);
         cr_expect(status == DCL_OK || status == DCL_ERR_NOMEM);
         bool all = log != NULL;

@@ -535,7 +535,7 @@ Test(kernel_device_run, compiler_errors_are_mapped_back)
         cr_assert_eq(dcli_body_parse(cases[k].text, cases[k].prelude, 2, params, &body), DCL_OK, "%s", dcl_error());
         char *log = NULL;
         cr_assert_null(test_program_build(device, body, DCLI_FORM_CPU, &log), "%s builds", cases[k].text);
-        char *sentence = dcli_body_log(body, false, true, log);
+        char *sentence = dcli_body_log(body, DCLI_FORM_CPU, false, true, log);
         cr_expect_eq(strncmp(sentence, cases[k].log, strlen(cases[k].log)), 0, "found: %s\nfrom: %s", sentence, log);
         dcli_free(sentence);
         free(log);
