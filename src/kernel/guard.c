@@ -11,12 +11,20 @@
 
 /* ---- finding ------------------------------------------------------------------------------------------------------ */
 
+const dcli_param *dcli_param_at(const dcli_body *body, int t)
+{
+    for (int p = 0; p < body->param_count; p++)
+        if (dcli_token_is(&body->inside->tokens, t, body->params[p].name))
+            return &body->params[p];
+    return NULL;
+}
+
 bool dcli_guard_knows(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
-    for (int p = 0; p < body->param_count; p++)
-        if (dcli_token_is(tokens, t, body->params[p].name))
-            return body->params[p].access == DCL_ACCESS_VALUE;
+    const dcli_param *param = dcli_param_at(body, t);
+    if (param != NULL)
+        return param->access == DCL_ACCESS_VALUE;
     const dcli_token *token = &tokens->token[t];
     int index = dcli_name_index(tokens->text + token->start, (size_t)token->length);
     return index >= 0 && body->inside->axis_of_index[index] >= 0;
@@ -132,9 +140,9 @@ static bool stands_alone(const dcli_tokens *tokens, const dcli_guard *guard, int
 
 bool dcli_guard_is_unsigned(const dcli_body *body, int t)
 {
-    for (int p = 0; p < body->param_count; p++)
-        if (dcli_token_is(&body->inside->tokens, t, body->params[p].name))
-            return body->params[p].type == DCL_UINT32 || body->params[p].type == DCL_UINT64;
+    const dcli_param *param = dcli_param_at(body, t);
+    if (param != NULL)
+        return param->type == DCL_UINT32 || param->type == DCL_UINT64;
     const dcli_token *token = &body->inside->tokens.token[t];
     return token->kind == DCLI_TOKEN_NUMBER &&
            (memchr(body->inside->tokens.text + token->start, 'u', (size_t)token->length) != NULL ||

@@ -12,6 +12,8 @@
  *  with which a body begins; it contains no arrays, calls or variables of the body. @return DCL_OK, DCL_ERR_NOMEM. */
 dcl_status dcli_guards_find(dcli_body *body);
 
+/** The parameter that token t names; NULL: none. */
+const dcli_param *dcli_param_at(const dcli_body *body, int t);
 /** Whether a token is the name of an index of the loops, or of a scalar parameter. */
 bool dcli_guard_knows(const dcli_body *body, int t);
 /** Whether a token is an unsigned literal, or the name of a scalar parameter that stays unsigned in expressions. */

@@ -13,15 +13,6 @@
 
 /* ---- finding ------------------------------------------------------------------------------------------------------ */
 
-/* The scalar parameter that token t names; NULL: none. */
-static const dcli_param *scalar_at(const dcli_body *body, int t)
-{
-    for (int p = 0; p < body->param_count; p++)
-        if (dcli_token_is(&body->inside->tokens, t, body->params[p].name))
-            return &body->params[p];
-    return NULL;
-}
-
 /* Whether token t, a number, is an integer of type int or long. */
 static bool is_signed_integer(const dcli_tokens *tokens, int t)
 {
@@ -42,7 +33,7 @@ static bool is_of_sum(const dcli_body *body, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     if (dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME) {
-        const dcli_param *scalar = scalar_at(body, t);
+        const dcli_param *scalar = dcli_param_at(body, t);
         return dcli_guard_knows(body, t) && !dcli_token_is(tokens, t + 1, "(") && !dcli_guard_is_unsigned(body, t) &&
                (scalar == NULL ||
                 (scalar->type != DCL_HALF && scalar->type != DCL_FLOAT && scalar->type != DCL_DOUBLE));
@@ -61,7 +52,7 @@ static bool is_comparison(const dcli_body *body, int first, int end)
     for (int t = first; t < end; t++) {
         dcli_token_kind kind = dcli_token_kind_of(tokens, t);
         bool is_operand = kind == DCLI_TOKEN_NAME || kind == DCLI_TOKEN_NUMBER;
-        index |= kind == DCLI_TOKEN_NAME && scalar_at(body, t) == NULL;
+        index |= kind == DCLI_TOKEN_NAME && dcli_param_at(body, t) == NULL;
         if (operand && (is_operand || dcli_token_is(tokens, t, "(")))
             return false;
         operand = is_operand || dcli_token_is(tokens, t, ")");

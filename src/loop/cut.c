@@ -128,7 +128,7 @@ static bool copy_statement(dcli_loops_tree *tree, int s, dcli_loops_node *node, 
     return made->target_expr != NULL && made->value != NULL;
 }
 
-/* Copy a node and what is inside of it. @param other  [DCLI_LOOPS_MOST] the copy of each loop; loops that are copied here are added
+/* Copy a node with all nodes inside of it. @param other  [DCLI_LOOPS_MOST] the copy of each loop; loops that are copied here are added
  * @return NULL: no memory, or too many statements or loops. */
 static dcli_loops_node *copy_node(dcli_loops_tree *tree, const dcli_loops_node *node, int other[])
 {

@@ -676,7 +676,7 @@ static const dcli_loops_node *last_node(const dcli_loops_writer *writer, const d
 }
 
 /* Find a free loop that counts upwards by 1 and is the last thing that a thread runs. Only then may operations run, one after the
- * other, what is before the loop, and parts of the loop. @param all_out  whether it is all that a thread runs. @return NULL: there is none */
+ * other, the statements before the loop, and parts of the loop. @param all_out  whether a thread runs nothing but this loop. @return NULL: none */
 static const dcli_loops_node *loop_of_parts(const dcli_loops_writer *writer, bool *all_out)
 {
     const dcli_loops_run *run = writer->operation->run;

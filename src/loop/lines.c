@@ -1,7 +1,7 @@
 /* loop/lines.c - generate the tile kernel of an operation on lines: each thread computes whole lines of the outputs, along one axis.
  *
  * Other operations compute one element per thread, so a recurrence along rows is an operation per column. If tiles contain rows as a
- * whole, a thread runs the recurrence of a row with a loop inside, and reads from memory what it has written before.
+ * whole, a thread runs the recurrence of a row in a loop, and reads elements that it has written in earlier steps from memory.
  *
  * A work-item of a CPU computes strips of lines that are neighbours along the last of the other axes, the lane axis. It runs the loop
  * along the lines once for a strip; inside of it, an innermost loop goes through the lines. So the operations of the lines,
@@ -147,7 +147,7 @@ static void put_scalars(dcli_loops_writer *writer)
 }
 
 /* Put the text for a whole strip, if there can be one. With it, indices of neighbouring lines are known to be neighbours, so that
- * compilers make vectors of what is read. @param first  name of the first output */
+ * compilers read them as vectors. @param first  name of the first output */
 static void put_lanes(dcli_loops_writer *writer, const char *first)
 {
     dcli_text strip = {0}, *out = writer->out;
@@ -208,7 +208,7 @@ void dcli_loops_put_lines(dcli_loops_writer *writer)
     dcli_text_put(out, "}\n}\n");
 }
 
-/* ---- what is read -------------------------------------------------------------------------------------------------- */
+/* ---- elements read -------------------------------------------------------------------------------------------------- */
 
 bool dcli_loops_plan_has_lines(const dcli_loops_plan *plan)
 {

@@ -481,8 +481,8 @@ void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int statu
 
 /* ---- writes ---- */
 
-/* Grant more, as the device takes what has arrived. A small transfer of another server comes without a grant, but for rare cases: it is
- * granted when it has come, or when nothing has happened for a while. A grant sent before would delay the contents. */
+/* Grant more, as the device takes what has arrived. A small transfer of another server usually comes without a grant. So it
+ * is granted only after its contents have arrived, or when nothing has happened for a while: an earlier grant would delay the contents. */
 static void grant(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t ahead = transfer->transfer.stored ? transfer->transfer.total : WINDOW,

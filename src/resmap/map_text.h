@@ -6,8 +6,8 @@
 
 /** Parse a rule for a cluster of `node_count` nodes; grammar at dcl_map_parse(). If the text lists no nodes, the map
  *  uses all of them. tile_bytes, block_bytes, small_bytes of the result are 0. @param rule_out  holds references to its
- *  tables: drop them with dcli_map_rule_release(). @return DCL_OK, or DCL_ERR_INVALID with the column, what was found
- *  and what was expected; DCL_ERR_NOMEM. */
+ *  tables: drop them with dcli_map_rule_release(). @return DCL_OK; DCL_ERR_NOMEM; DCL_ERR_INVALID, whose
+ *  sentence has the column, the text there and the expected one. */
 dcl_status dcli_map_rule_parse(const char *text, int node_count, dcli_map_rule *rule_out);
 /** As dcli_map_rule_parse(), but if the text lists no nodes, the map uses those of `others`, a rule of which nothing
  *  else is used. */

@@ -257,7 +257,7 @@ void dcli_cluster_on_lost(void *user, int node, const char *sentence);
 
 /* ---- waits and errors (wait.c); the lock is held unless said otherwise ---- */
 
-/** Set cluster->hooks, by which the host's worker tells the cluster what has happened. Without the lock. */
+/** Set cluster->hooks, the functions that the host's worker calls for events of the session. Without the lock. */
 void dcli_cluster_hooks(dcl_cluster *cluster);
 /** List the speakers, the peers whose watermarks are finite. Call it after watermarks have become infinite, or
  *  finite. */

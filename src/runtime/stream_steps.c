@@ -173,7 +173,7 @@ static dcl_status launch_text(struct run *run, const struct ready *ready, const 
     return dcli_forall_run(run->stream->cluster, box, body, DCLI_TEXT_BODY, count, args);
 }
 
-/* Start to compute a box of a step's indices. If a loop runs in parts, what is before the loop runs with the first part. */
+/* Start to compute a box of a step's indices. If a loop runs in parts, the statements before it run with the first part. */
 static dcl_status launch(struct run *run, const struct ready *ready, const dcl_box *box)
 {
     const dcli_loops_call *operation = run->operation;

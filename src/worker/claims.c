@@ -16,7 +16,6 @@ dcl_status dcli_claims_open(dcli_claims *claims, const dcli_device *device)
     uintptr_t line = DCLI_CLAIM_LONGS * sizeof *claims->memory, past = (uintptr_t)claims->memory % line;
     claims->at = claims->memory + (line - past) % line / sizeof *claims->memory;
     claims->at[0] = (uint64_t)units;
-    claims->parts = units;
     return DCL_OK;
 }
 
@@ -37,7 +36,7 @@ static bool has_fast(const dcli_body *body)
 
 dcli_claims_turn dcli_claims_begin(dcli_claims *claims, const dcli_body *body, int64_t rows)
 {
-    if (claims->at == NULL || has_fast(body) || rows < claims->parts || rows > DCLI_CLAIM_ROWS)
+    if (claims->at == NULL || has_fast(body) || rows < (int64_t)claims->at[0] || rows > DCLI_CLAIM_ROWS)
         return (dcli_claims_turn){0};
     claims->turn =
         claims->turn % DCLI_CLAIM_TURNS + 1; /* each launch takes rows of all parts, so no older turn is left */

@@ -10,7 +10,6 @@
 /** The claims of a device, whose launches run one after the other in its one queue for kernels. */
 typedef struct dcli_claims {
     uint64_t *memory, *at; /* what is freed; in it, the first cache line. NULL: work-items divide the rows by number */
-    int64_t parts;         /* number of threads, each of which prefers a part of the rows */
     uint64_t turn;         /* number of the last launch */
 } dcli_claims;
 

@@ -626,7 +626,7 @@ static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step
     }
 }
 
-/* Elements. On a device with memory of its own, a launch takes longer than checking the reads of so many. */
+/* Most elements of a border for which one launch with checks is faster than two, on a device with memory of its own. */
 enum { THIN_BORDER = 1 << 18 };
 
 /* Plan a box. Its indices that may read outside a grid become works of their own, whose kernels check each index. */

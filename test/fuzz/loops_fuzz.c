@@ -5,15 +5,7 @@
 #include "base/error.h"
 #include "fuzz/input.h"
 #include "loop/tree.h"
-
-#define ARRAY(text, use, axes, ...)                                \
-    {                                                              \
-        .name = text, .access = use, .type = DCL_DOUBLE, .grid = { \
-            .rank = axes,                                          \
-            .type = DCL_DOUBLE,                                    \
-            .extent = {__VA_ARGS__}                                \
-        }                                                          \
-    }
+#include "support/loop_arrays.h"
 
 static const dcli_loops_name names[] = {
     ARRAY("A", DCL_ACCESS_IN, 2, 10, 20),

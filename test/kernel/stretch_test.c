@@ -54,6 +54,17 @@ Test(kernel_stretch, leaves_others)
     cr_expect_not(has("for (int k = 0; k < 2; k++) C(i,j) = i > 0 ? A(i,j) : 0;", "dcl_held0"), "in a loop");
 }
 
+/* Only neighbours of elements that are read anyway, as a condition may exclude whole arrays. */
+Test(kernel_stretch, neighbours_are_read_early)
+{
+    cr_expect(has("C(i,j) = A(i,j) + (j > 0 ? A(i,j-1) : 0);", "const float dcl_early2 = dcl_a2;"));
+    cr_expect_not(has("C(i,j) = i < 10 ? A(i,j) : 0;", "dcl_early"), "one element");
+    cr_expect_not(has("C(i,j) = A(i,j) + A(i,j-1);", "dcl_early"), "no condition");
+    cr_expect_not(
+        has("float s = A(i,j); for (int k = 0; k < 2; k++) s += j > 0 ? A(i,j-1) : 0; C(i,j) = s;", "dcl_early"),
+        "in a loop");
+}
+
 /* Along a line, these change at 3, at n - i, at n - 7, at 2 - i or nowhere. */
 static const char several[] = "float s = 0;"
                               "if (j >= 3) s += A(i,j-3);"

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "loop/inside.h"
+#include "support/loop_arrays.h"
 #include "support/nests.h"
 
 TestSuite(loops_lines, .timeout = 120);
@@ -16,14 +17,6 @@ enum { ROWS = 2, COLUMNS = 1 }; /* axes that are whole, as bits: lines along axi
 /* Plan a nest with arrays A (input), B, C [10][10], T [10][10][10], x [10] and n = 10. */
 static dcli_loops_plan *make(const char *text, unsigned whole)
 {
-#define ARRAY(text, use, axes, ...)                                \
-    {                                                              \
-        .name = text, .access = use, .type = DCL_DOUBLE, .grid = { \
-            .rank = axes,                                          \
-            .type = DCL_DOUBLE,                                    \
-            .extent = {__VA_ARGS__}                                \
-        }                                                          \
-    }
     static dcli_loops_name names[] = {
         /* plans borrow them */
         ARRAY("A", DCL_ACCESS_IN, 2, 10, 10),

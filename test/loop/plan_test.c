@@ -6,18 +6,11 @@
 
 #include "base/error.h"
 #include "loop/inside.h"
+#include "support/loop_arrays.h"
 
 TestSuite(loops_plan, .timeout = 120);
 
 /* Arrays A[10][10] (input), B[10][10], C[10][10], x[10], y[10], z[19], w[10] (output); n = 10. */
-#define ARRAY(text, use, axes, ...)                                \
-    {                                                              \
-        .name = text, .access = use, .type = DCL_DOUBLE, .grid = { \
-            .rank = axes,                                          \
-            .type = DCL_DOUBLE,                                    \
-            .extent = {__VA_ARGS__}                                \
-        }                                                          \
-    }
 static dcli_loops_name names[] = {
     ARRAY("A", DCL_ACCESS_IN, 2, 10, 10),
     ARRAY("B", DCL_ACCESS_INOUT, 2, 10, 10),

@@ -5,17 +5,10 @@
 
 #include "base/error.h"
 #include "loop/plan.h"
+#include "support/loop_arrays.h"
 
 /* Arrays A[n][m] (input), C[n][m], D[n][n], x[m], y[n], w[n] (output); scalars n = 20000, m = 40000 (int), alpha (double): loops in order
  * are refused from 16384 steps on. */
-#define ARRAY(text, use, axes, ...)                                \
-    {                                                              \
-        .name = text, .access = use, .type = DCL_DOUBLE, .grid = { \
-            .rank = axes,                                          \
-            .type = DCL_DOUBLE,                                    \
-            .extent = {__VA_ARGS__}                                \
-        }                                                          \
-    }
 static const dcli_loops_name names[] = {
     ARRAY("A", DCL_ACCESS_IN, 2, 20000, 40000),
     ARRAY("C", DCL_ACCESS_INOUT, 2, 20000, 40000),

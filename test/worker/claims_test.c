@@ -28,6 +28,9 @@ Test(worker_claims, each_thread_has_a_part)
         cr_expect_eq(claims.turn, 0, "launches without claims have no turn");
         cr_expect_eq(dcli_claims_begin(&claims, NULL, units).at, (uintptr_t)claims.at);
         cr_expect_eq(dcli_claims_begin(&claims, NULL, units).number, 2);
+        const dcli_body fast = {.result_count = 2, .result[1].fast = true}, exact = {.result_count = 2};
+        cr_expect_eq(dcli_claims_begin(&claims, &fast, 1000).at, 0, "its bits must not depend on who takes which row");
+        cr_expect_eq(dcli_claims_begin(&claims, &exact, 1000).at, (uintptr_t)claims.at);
         claims.turn = DCLI_CLAIM_TURNS;
         cr_expect_eq(dcli_claims_begin(&claims, NULL, units).number, 1, "0 is no turn");
     }
