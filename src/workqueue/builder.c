@@ -146,7 +146,7 @@ static struct dcli_home *home_of(dcli_builder *builder, int k, int node)
     return node == builder->self ? &builder->seen[first].own : &builder->seen[first].with;
 }
 
-/* As home_of(), and look it up if it is not known yet. */
+/* As home_of(), and look the part up if it is not known yet. */
 static dcl_status find_home(dcli_builder *builder, int k, int node, const struct dcli_home **home_out)
 {
     struct dcli_home *home = home_of(builder, k, node);
@@ -291,7 +291,8 @@ static dcl_status place_piece(dcli_builder *builder, const dcli_need *need, cons
     return add_item(builder, need, region, bytes);
 }
 
-/* Pack a need into chunks; large regions are cut along the slowest axes. @param open  whether the last chunk may take more. */
+/* Pack a need into chunks; large regions are cut along the slowest axes.
+ * @param open  whether the last chunk may take more. */
 static dcl_status place(dcli_builder *builder, const dcli_need *need, const dcli_region *region, bool *open)
 {
     int64_t most = dcli_min(builder->terms->chunk_bytes, builder->terms->pool_bytes / CHUNKS_IN_POOL);
@@ -338,8 +339,8 @@ static dcl_status place_points_of_pair(dcli_builder *builder)
     return status;
 }
 
-/* Put the points of all peers into chunks. Points are first sorted by peer, because a search for each peer among as many points
- * as elements would be slow. All points of a batch are read, or all are written. */
+/* Put the points of all peers into chunks. Points are first sorted by peer, because a search for each peer among as
+ * many points as elements would be slow. All points of a batch are read, or all are written. */
 static dcl_status place_all_points(dcli_builder *builder)
 {
     if (builder->terms->pair)

@@ -97,11 +97,11 @@ typedef struct dcli_builder {
     int64_t item_stage_capacity;
     int64_t items_noted;              /* number of items already entered into the `arrived` set of their operand */
     bool local;                       /* FORALL: dcli_operation_is_local() */
-    dcli_share share;                 /* of the indices of its tiles, which batches are being planned for */
-    int64_t panel_first, panel_count; /* as in the works that are being planned */
+    dcli_share share;                 /* which of the indices of the tiles are being planned now */
+    int64_t panel_first, panel_count; /* dcli_work.panel_first and .panel_count of the works that are being planned */
     dcli_region_list regions, tiles;  /* lists that functions reuse */
     dcli_box_list fresh, missing;
-    dcli_source *source; /* replicas: existing ones, and those that this plan makes */
+    dcli_source *source; /* replicas as sources for stages: existing ones, and those that this plan makes */
     int64_t source_count, source_capacity;
     int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
     dcli_node_list owners;         /* a list that functions reuse */
@@ -120,7 +120,7 @@ typedef struct dcli_builder {
 } dcli_builder;
 
 /* Append a zeroed entry, or `count` of them, to a list of the plan; a new batch refers to the ends of the other lists.
- * @return the (first) entry, or NULL (DCL_ERR_NOMEM recorded). Earlier pointers into the list become invalid. */
+ * @return the (first) entry, or NULL: DCL_ERR_NOMEM. Earlier pointers into the list become invalid. */
 dcli_batch *dcli_builder_batch(dcli_builder *builder);
 dcli_work *dcli_builder_work(dcli_builder *builder);
 dcli_binding *dcli_builder_bindings(dcli_builder *builder, int count);
@@ -130,7 +130,7 @@ dcli_piece *dcli_builder_pieces(dcli_builder *builder, int64_t count);
 /** Reserve memory for `works` more works of a FORALL and their bindings. Growing by doubling would copy the lists, and
  *  touch twice the memory. */
 dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
-/** Allocate the limits of a binding, not filled in. The pointer stays valid as long as the plan. NULL:
+/** Allocate the limits of a binding, not filled in. The pointer stays valid until the plan is freed. NULL:
  *  DCL_ERR_NOMEM. */
 dcli_limits *dcli_builder_limits(dcli_builder *builder);
 void dcli_limits_free(dcli_limits_block *blocks);
@@ -142,7 +142,7 @@ dcl_status dcli_builder_point(dcli_builder *builder, const dcli_point *point);
 dcl_status dcli_builder_want(dcli_builder *builder, const dcli_want *want);
 
 /** Find a node's part of an operand if it is one region. *one_out is NULL if it is not, and for all nodes but the
- *  planned one and, in a plan for a pair, the other one. The region stays valid as long as the builder. */
+ *  planned node and, in a plan for a pair, the other node. The region stays valid until the builder is freed. */
 dcl_status dcli_builder_one(dcli_builder *builder, int k, int node, const dcli_region **one_out);
 /** Find the regions of a box that a node owns: they replace the contents of builder->regions. */
 dcl_status dcli_builder_regions(dcli_builder *builder, int k, int node, const dcl_box *box);

@@ -132,9 +132,9 @@ dcl_status dcli_directory_add(dcli_directory *directory, int node, const dcli_op
     return DCL_OK;
 }
 
-/* Bound the elements that a written access of a loop body may write: a box of the operand's array, or the whole array if
- * the subscripts cannot be computed. Whether the access is written is not checked. @return false: for the operation's
- * loop indices it writes nothing in the grid. */
+/* Bound the elements that a written access of a loop body may write: a box of the operand's array, or the whole array
+ * if the subscripts cannot be computed. Whether the access is written is not checked. @return false: for the
+ * operation's loop indices the access writes nothing in the grid. */
 static bool written_box(const dcli_operation *operation, int a, dcl_box *box_out)
 {
     const dcli_operand *operand = &operation->operand[operation->body->access[a].param];

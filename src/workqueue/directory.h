@@ -23,7 +23,8 @@ typedef enum dcli_policy {
 static inline bool dcli_policy_counts(dcli_policy policy) { return policy == DCLI_POLICY_KEEP; }
 /** The policy that applies if a node receives a box of an operand. @param near  the box is in the node's halo */
 dcli_policy dcli_policy_of(const dcli_operand *operand, int node, bool near);
-/** Whether any box of the operand could get a policy other than NONE at this node. */
+/** Whether some box of the operand could get a policy other than NONE at `node`: the operand makes replicas and, if its
+ *  map is replicated, the map keeps a copy at `node`. */
 bool dcli_policy_may(const dcli_operand *operand, int node);
 
 /** A replica: a box of a storage that a node has in memory of its own. */
@@ -79,7 +80,8 @@ void dcli_directory_begin(dcli_directory *directory, const dcli_operation *opera
  *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_directory_add(dcli_directory *directory, int node, const dcli_operation *operation,
                               const dcli_plan *plan);
-/** Drop, at all nodes, the replicas that contain an element which an operation writes; DROP: those of its operands.
+/** Drop, at all nodes, the replicas that intersect the box which an operation may write in an operand; if the operand
+ *  is reshaped, all replicas of its storage; DROP: the replicas of the operation's operands.
  *  @param dropped  called for each; NULL: no callback. */
 void dcli_directory_write(dcli_directory *directory, const dcli_operation *operation, dcli_dropped_fn *dropped,
                           void *user);

@@ -13,21 +13,23 @@ static double rest_of(const dcli_lend_case *c, double victim_ns)
 
 static double scale_of(const dcli_lend_case *c) { return c->thief_times > 0 ? c->thief_times : 1; }
 
-/* The most batches whose results are back while the victim runs the others: the greatest n with
- * fixed + n * each <= queued + (waiting - n) * victim. */
+/* How many batches to lend by DCL_STEAL_PAYS; the caller rounds it down. It is the greatest n with fixed + n * each <=
+ * rest - n * victim, so that the results are back while the victim runs the batches that it keeps; or one more; but at
+ * most half of `rest`. */
 static double most_that_pay(const dcli_lend_case *c)
 {
     double victim_ns = c->victim_ns > 0 ? c->victim_ns : c->thief_ns / scale_of(c);
     double thief_ns = c->thief_ns > 0 ? c->thief_ns : victim_ns * scale_of(c);
     double each_ns = thief_ns + ((double)c->input_bytes + (double)c->result_bytes) * c->ns_per_byte;
-    double fixed_ns = 2 * c->message_ns + (double)c->thief_busy_ns; /* the loan, and its result */
+    double fixed_ns = 2 * c->message_ns + (double)c->thief_busy_ns; /* two messages: the loan and its result */
     double rest_ns = rest_of(c, victim_ns);
     if (victim_ns <= 0)
         return 0;
     double pays = (rest_ns - fixed_ns) / (each_ns + victim_ns), half = rest_ns / 2 / victim_ns;
     if (pays < 0)
         return 0;
-    /* one more, if it is back before this node would have run it itself, with the time of a loan's messages to spare */
+    /* one more, if its result is back before the victim would have run that batch, with the time of two messages to
+     * spare */
     double n = (double)(int64_t)pays;
     if (fixed_ns + (n + 1) * each_ns + 2 * c->message_ns < rest_ns - n * victim_ns)
         pays = n + 1;

@@ -5,19 +5,19 @@
 #include "workqueue/loan_ask.h"
 
 enum {
-    WHOLE_NS = 2000000,  /* an operation that takes at most as long is one launch */
-    LAUNCH_NS = 2000000, /* a launch of a part of one takes at most as long: another one, with the waking up for it,
-                            costs some 10 to 30 us */
-    SHORT_NS = 1000000, /* the last launches of an operation become shorter, down to this, so that nodes end at the same
-                          time */
-    SHARED_NS =
-        500000, /* the same if there are more than DCLI_ASK_NEAR others, among which more may ask at the same time */
-    REST_SHARE = 3,     /* a launch takes at most this part of the batches that can start */
-    MOST_LAUNCHES = 2,  /* launches in a device's queue, even if they take longer: one that runs, one that follows it */
-    WINDOW_NS = 250000, /* time that the launches in a device's queue take */
-    BORROWED_NS = 2000000, /* ... if some of them are batches of other nodes */
-    LAST_SHARE = 16,       /* the time of the rest of an operation is predicted when it is this part of the batches */
-    AHEAD_NS = 2000000     /* a node asks when what it has to do takes less */
+    WHOLE_NS = 2000000,    /* an operation that takes at most this long is one launch */
+    LAUNCH_NS = 2000000,   /* a launch of a part of an operation takes at most this long. Each further launch, with
+                              waking up for it, costs some 10 to 30 us */
+    SHORT_NS = 1000000,    /* least time of a launch: the last launches of an operation become shorter, down to this, so
+                              that all nodes end at the same time */
+    SHARED_NS = 500000,    /* the same if there are more than DCLI_ASK_NEAR other nodes: then more may ask at a time */
+    REST_SHARE = 3,        /* a launch takes at most a third of the batches that can start, by time */
+    MOST_LAUNCHES = 2,     /* launches in a device's queue that are enough: one that runs, and one that follows it */
+    WINDOW_NS = 250000,    /* least time of the launches in a device's queue that is enough */
+    BORROWED_NS = 2000000, /* the same if some of them are loans of other nodes */
+    LAST_SHARE = 16,       /* the waiting batches are the last ones of an operation if they are at most a sixteenth
+                              of its batches */
+    AHEAD_NS = 2000000     /* a node asks for work when what it has to do takes less than this */
 };
 
 int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others)

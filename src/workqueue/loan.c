@@ -1,8 +1,9 @@
 /* workqueue/loan.c - lending: questions, lent batches and their answers. The rules are in loan.h and docs/model.md.
  *
- * Why it cannot deadlock: a lent batch waits for nothing but the thief's device, on memory that the thief has reserved
- * before it asked; a victim waits for no question, and a thief for no answer. A lent batch could start at the victim,
- * too, but for the order of its batches; so the victim can write the result when it arrives. */
+ * Why it cannot deadlock: a loan waits only for its inputs, which the victim sends without waiting for anybody, and for
+ * the thief's device. It uses memory that the thief reserved before it asked. A victim waits for no question, and a
+ * thief for no answer. When a batch is lent, the victim has met every condition of the batch except its turn; so the
+ * victim can write the result when it arrives. */
 #include "workqueue/loan_inside.h"
 
 #include <inttypes.h>
@@ -32,14 +33,14 @@ void dcli_lending_close(dcli_node *node)
     dcli_free(node->lending);
 }
 
-/* ---- helpers of both sides ---------------------------------------------------------------------------------------- */
+/* ---- helpers of both sides --------------------------------------------------------------------------------------- */
 
 static bool is_before(const void *list, int64_t n, int64_t peer)
 {
     return ((const struct dcli_loan_peer *)list)[n].peer < peer;
 }
 
-/* The first entry of the list of peers with at least this number. */
+/* The index of the first entry of lending->peer whose number is at least `q`. */
 static int64_t entry_of(const struct dcli_lending *lending, int q)
 {
     return dcli_lower_bound(lending->peer, lending->peer_count, q, is_before);
@@ -134,10 +135,10 @@ void dcli_loan_be_due(struct dcli_lending *lending, const dcli_action *action)
     lending->due[lending->due_count++] = *action;
 }
 
-/* ---- for the state machine ---------------------------------------------------------------------------------------- */
+/* ---- for the state machine --------------------------------------------------------------------------------------- */
 
-/* The next queued message. LEND reads memory, so it waits while the node is held, and RECALL, which must not overtake
- * it, waits, too. */
+/* Get the next queued message. LEND reads memory, so it waits while the node is held. RECALL must not overtake LEND, so
+ * it waits, too. */
 static bool next_due(dcli_node *node, dcli_action *action)
 {
     struct dcli_lending *lending = node->lending;
@@ -167,8 +168,9 @@ void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op)
 
 bool dcli_node_may_borrow(const dcli_node *node) { return node->lending != NULL && node->lending->lendable > 0; }
 
-/* Whether a finished operation must be kept: peers may still lend batches of it to this node, or this node has borrowed
- * some. */
+/* Whether a finished operation must be kept: it is one of the last terms.kept_operations, and slower nodes may still
+ * lend batches of it to this node; this node has a loan of the operation or of an earlier one; or a question of this
+ * node is open. The first reason does not hold for a RELEASE, nor after lending has stopped. */
 static bool is_needed(const dcli_node *node, const dcli_operation *operation)
 {
     const struct dcli_lending *lending = node->lending;
@@ -186,7 +188,7 @@ dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op,
 {
     struct dcli_lending *lending = node->lending;
     bool any = lending->kept_first < lending->kept_count;
-    /* a RELEASE ends the storage, which kept operations name: it retires after them */
+    /* a RELEASE ends the storage, which kept operations name: the RELEASE retires after them */
     *kept_out = op->lendable ? is_needed(node, op->operation) : any && op->operation->kind == DCLI_OP_RELEASE;
     if (!*kept_out) {
         lending->lendable -= op->lendable;

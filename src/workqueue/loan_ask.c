@@ -5,12 +5,13 @@
 #include "base/hash.h"
 
 enum {
-    MOST_QUESTIONS = 2,     /* open questions of a node */
-    LEAST_PAUSE_NS = 50000, /* between a no and the next question to the same node; doubled with each further no */
+    MOST_QUESTIONS = 2,     /* most open questions of a node */
+    LEAST_PAUSE_NS = 50000, /* between a refusal and the next question to the same node; doubled with each further
+                               refusal */
     MOST_PAUSE_NS = 10000000
 };
 
-/* The place of a node among those that are asked; the count if it is none of them. */
+/* The index of a node in asking->victim; asking->count if it is not listed. */
 static int place_of(const dcli_asking *asking, int node)
 {
     int n = 0;
@@ -19,7 +20,7 @@ static int place_of(const dcli_asking *asking, int node)
     return n;
 }
 
-/* The nodes of a session, as far as this one may ask them. */
+/* The nodes of a session, and what decides which of them node `self` may ask. */
 struct nodes {
     int self, count;
     const dcli_node_ways *ways;
@@ -31,7 +32,8 @@ static bool may_be_asked(const struct nodes *nodes, int node)
     return node != nodes->self && (nodes->absent == NULL || !nodes->absent[node]);
 }
 
-/* Add a node if it is on the host of this one, unless there are enough of them. */
+/* Add `node` to the nodes to ask if it is present and on the host of nodes->self, unless DCLI_ASK_NEAR nodes are
+ * listed. */
 static void add_near(dcli_asking *asking, const struct nodes *nodes, int node)
 {
     if (node >= 0 && node < nodes->count && asking->count < DCLI_ASK_NEAR && may_be_asked(nodes, node) &&
@@ -72,9 +74,10 @@ void dcli_asking_limit(dcli_asking *asking, int64_t loan_bytes)
     asking->question_bytes = loan_bytes / MOST_QUESTIONS;
 }
 
-/* Ask a node, if it may have batches for which it was not asked yet, and it is time. @param few  this node asks few
- * others: then it does not ask one that has not returned a batch of its own. @param later_out  set to true if it may
- * be asked later. @return whether it was asked. */
+/* Ask `victim`, if it may have batches for which it was not asked yet, and its pause has passed.
+ * @param few        this node has few others to ask: then `victim` is not asked while it has a loan of this node.
+ * @param later_out  set to true if only the pause or a loan is in the way.
+ * @return whether `victim` was asked. */
 static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_t bytes, int64_t now_ns, bool few,
                        bool *later_out)
 {
@@ -87,7 +90,7 @@ static bool try_to_ask(dcli_asked *victim, dcli_node *node, int64_t upto, int64_
     bool may_get = dcli_node_may_get(node, victim->node, upto);
     if (may_get && !dcli_node_ask(node, victim->node, upto, bytes))
         return false;
-    victim->refused_upto = upto; /* unless it lends */
+    victim->refused_upto = upto; /* dcli_asking_answered() sets it to 0 if `victim` lends */
     return may_get;
 }
 
@@ -113,7 +116,7 @@ void dcli_asking_answered(dcli_asking *asking, int victim, bool lent, int64_t no
     dcli_asked *known = &asking->victim[place];
     asking->open--;
     if (place == asking->count)
-        return; /* others were chosen since it was asked */
+        return; /* other nodes were chosen since `victim` was asked */
     if (lent) {
         asking->next = place;
         *known = (dcli_asked){.node = victim};

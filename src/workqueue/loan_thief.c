@@ -8,14 +8,14 @@
 #include "base/check.h"
 #include "base/error.h"
 
-/* Whether our question to a peer is open. */
+/* Whether our question to peer `q` is open. */
 static bool is_asking(const struct dcli_lending *lending, int q)
 {
     const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, q);
     return peer != NULL && peer->asking;
 }
 
-/* Whether a question to a peer was answered. */
+/* Whether question number `question` to peer `q` was asked and is no longer open. */
 static bool is_answered(const struct dcli_lending *lending, int q, int64_t question)
 {
     const struct dcli_loan_peer *peer = dcli_loan_peer_of(lending, q);
@@ -73,7 +73,7 @@ bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes)
     return true;
 }
 
-/* Close this node's open question to a peer, which was answered. */
+/* Close this node's open question to a peer: it was answered, or the peer is lost. */
 static void close_own(struct dcli_lending *lending, struct dcli_loan_peer *peer)
 {
     peer->asking = false;
@@ -99,8 +99,9 @@ static void remove_in(struct dcli_lending *lending, int64_t n)
     memmove(&lending->in[n], &lending->in[n + 1], (size_t)(lending->in_count - n) * sizeof *lending->in);
 }
 
-/* Append the loans of a LENT to the list of borrowed ones. Some are returned: those for whose plans there is no memory, and
- * those of an operation that needs a lost node, because it fails and the memory of that node may not be read any more. */
+/* Append the loans of a LENT to lending->in. Some are to be returned at once: those for whose plans there is no memory;
+ * and all of them if the operation needs a lost node, because then the operation fails, and the memory of that node may
+ * not be read any more. */
 static dcl_status add_lent(dcli_node *node, int from, int64_t question, const dcli_operation *operation, int64_t first,
                            int64_t end, int64_t each)
 {
@@ -148,7 +149,8 @@ dcl_status dcli_node_lent(dcli_node *node, int from, int64_t question, int64_t o
         operation > peer->ask_upto || first < 0 || count < 1 || count > INT64_MAX - first || each < 1)
         return dcli_loan_refuse(from, "LENT", question);
     const dcli_operation *lent = dcli_loan_operation(node, operation);
-    /* an open question keeps all that may be lent of what it names, and nobody lends anything else */
+    /* while a question is open, all operations that it names and that may be lent are open or kept here; and a correct
+     * peer lends batches of these only */
     if (lent == NULL || !dcli_may_be_lent_by_any(lent, &node->terms.plan))
         return dcli_loan_refuse(from, "LENT", question);
     dcl_status status = add_lent(node, from, question, lent, first, first + count, each);
@@ -184,7 +186,7 @@ dcl_status dcli_node_loan_chunk(dcli_node *node, int from, int64_t question, int
         (in != NULL && in->state != DCLI_IN_RETURN && (chunk != in->arrived || chunk >= in->chunks)))
         return dcli_loan_refuse(from, "a chunk", question);
     if (in == NULL || in->state == DCLI_IN_RETURN)
-        return DCL_OK; /* it was returned in the meantime */
+        return DCL_OK; /* the loan was returned in the meantime */
     in->arrived++;
     *wanted_out = true;
     return DCL_OK;
@@ -201,7 +203,7 @@ dcl_status dcli_node_recall(dcli_node *node, int from, int64_t question, int64_t
         return dcli_loan_refuse(from, "RECALL", question);
     if (in != NULL && in->state == DCLI_IN_HELD)
         in->state = DCLI_IN_RETURN;
-    return DCL_OK; /* else it has begun, or its answer is under way */
+    return DCL_OK; /* else the loan has begun, or its answer is under way */
 }
 
 dcl_status dcli_node_loan_done(dcli_node *node, int victim, int64_t question, int64_t batch, dcl_status status)
@@ -216,7 +218,7 @@ dcl_status dcli_node_loan_done(dcli_node *node, int victim, int64_t question, in
     return DCL_OK;
 }
 
-/* Get the next answer to send to a victim, as an action. @return false: there is none. */
+/* Get the action RESULT, RETURNED or FORGET for the first loan for which one is due, and remove the loan. */
 bool dcli_thief_next(dcli_node *node, dcli_action *action)
 {
     static const dcli_action_kind kinds[] = {
@@ -268,7 +270,7 @@ void dcli_thief_loses(dcli_node *node, int peer)
         if (in->victim == peer)
             in->state = in->state == DCLI_IN_RUNS ? DCLI_IN_DROPPED : DCLI_IN_FORGET;
         else if (in->state == DCLI_IN_HELD && dcli_op_misses_part(node, dcli_loan_operation(node, in->operation)))
-            in->state = DCLI_IN_RETURN; /* it would read memory of the lost node; its operation fails anyway */
+            in->state = DCLI_IN_RETURN; /* the loan might read memory of the lost node; its operation fails anyway */
     }
     if (is_asking(lending, peer))
         close_own(lending, dcli_loan_peer_of(lending, peer));

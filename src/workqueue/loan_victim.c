@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* ---- the victim: questions ---------------------------------------------------------------------------------------- */
+/* ---- the victim: questions --------------------------------------------------------------------------------------- */
 
 dcl_status dcli_node_hungry(dcli_node *node, int from, int64_t question, int64_t first, int64_t upto, int64_t bytes)
 {
@@ -39,7 +39,7 @@ int dcli_node_next_hungry(const dcli_node *node, int after)
     return -1;
 }
 
-/* Answer a question with NOTHING. */
+/* Close the question of `thief`. @return the action NOTHING that answers it. */
 static dcli_action nothing_for(dcli_node *node, int thief)
 {
     dcli_node_list_drop(&node->lending->hungry, thief);
@@ -63,7 +63,8 @@ void dcli_node_stop_lending(dcli_node *node)
         node->lending->stopped = true;
 }
 
-/* Answer a question for which nothing can be lent any more: the thief does not know the operations to come. */
+/* Answer a question for which nothing can be lent any more: this node is past all operations that the thief named, or
+ * has stopped lending. */
 bool dcli_victim_next_nothing(dcli_node *node, dcli_action *action)
 {
     const struct dcli_lending *lending = node->lending;
@@ -78,11 +79,11 @@ bool dcli_victim_next_nothing(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* ---- the victim: loans -------------------------------------------------------------------------------------------- */
+/* ---- the victim: loans ------------------------------------------------------------------------------------------- */
 
-/* Whether batches of an operation can be lent at all now. What holds for the operation here holds when the result comes:
- * conditions never become false again. Earlier batches must have ended, not only started: a thief reads memory, and does
- * not wait for this node's command queue. */
+/* Whether batches of an operation may be lent now, by the conditions that are the same for all its batches. The read
+ * and write rules never become false again, so they still hold when the result comes. All earlier operations must have
+ * ended, not only started: a thief reads memory without waiting for this node's command queue. */
 static bool may_lend_of(const dcli_node *node, struct dcli_open_op *op)
 {
     return op->lendable && op->waiting > 0 && node->ready >= op->number - 1 && op->own->status == DCL_OK &&
@@ -90,7 +91,8 @@ static bool may_lend_of(const dcli_node *node, struct dcli_open_op *op)
            dcli_reads_allowed(node, op);
 }
 
-/* Whether all T chunks that a batch reads have arrived: also those that an earlier batch reads first, which may wait. */
+/* Whether all T chunks that batch `b` reads have arrived. This includes chunks that an earlier batch is the first to
+ * read: that batch may still wait. */
 static bool inputs_arrived(const struct dcli_open_op *op, int64_t b)
 {
     const dcli_plan *plan = op->own;
@@ -112,7 +114,8 @@ static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int6
 }
 
 /* Find the first batch of the loan whose last batch is `end` - 1. A loan has at most `most` batches, does not cross a
- * multiple of `each`, and contains only batches that may be lent. @return `end`: batch `end` - 1 may not be lent. */
+ * multiple of `each`, and contains only batches that may be lent. @return its number; `end`: batch `end` - 1 may not be
+ * lent. */
 static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t most, int64_t each)
 {
     int64_t first = end, least = (end - 1) / each * each;
@@ -123,7 +126,8 @@ static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t mo
     return first;
 }
 
-/* Add loans to an offer, from the last batch on, as long as there is memory for them. */
+/* Add loans to an offer, backwards from the last batch that may be lent, until the offer has `most` batches, a batch
+ * may not be lent, or memory is short. */
 static void offer_loans(const dcli_node *node, const struct dcli_open_op *op, int thief, int64_t most, int64_t each,
                         dcli_offer *offer)
 {
@@ -177,8 +181,8 @@ static dcl_status make_room(struct dcli_lending *lending, int64_t count)
     return dcli_loan_make_due(lending);
 }
 
-/* Write the records of an offer's loans after those of earlier loans. @return the number of loans; 0: there is no memory to
- * plan one of them again. */
+/* Write the records of an offer's loans after those of earlier loans. @return the number of loans; 0: there is no
+ * memory to plan one of them again. */
 static int64_t fill_out(const dcli_node *node, const struct dcli_open_op *op, int thief, const dcli_offer *offer,
                         int64_t each)
 {
@@ -238,7 +242,7 @@ static void wait_again(struct dcli_open_op *op, const struct dcli_loan_out *out)
     }
     op->lent -= out->count;
     op->waiting += out->count;
-    op->batch_arrived = 0; /* that of another batch */
+    op->batch_arrived = 0; /* counted for `next`, which may change */
     if (out->batch < op->next)
         op->next = out->batch;
 }
@@ -350,7 +354,8 @@ bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t first, i
     return false;
 }
 
-/* Write a result. If the operation has failed in the meantime, the result is only freed. */
+/* Get COMMIT_LOAN for a result that has arrived, or DROP_LOAN if its loan was taken back. If the operation has failed
+ * in the meantime, COMMIT_LOAN carries the failure, and the result is only freed. */
 bool dcli_victim_next_result(dcli_node *node, dcli_action *action)
 {
     for (int64_t n = 0; n < node->lending->out_count; n++) {
@@ -384,7 +389,7 @@ bool dcli_victim_next_result(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* The victim's side of a loss: what the thief had is this node's again. Results that are here are valid. */
+/* Batches that were lent to the lost peer are this node's again. Results that have arrived stay valid. */
 void dcli_victim_loses(dcli_node *node, int peer)
 {
     struct dcli_lending *lending = node->lending;

@@ -332,8 +332,8 @@ static bool next_credit(dcli_node *node, dcli_action *action)
     return true;
 }
 
-/* Move the cursor past operations whose batches have all been started; a lent batch counts when its result is here. Call
- * it before granting, which starts at the cursor. */
+/* Move the cursor past operations whose batches have all been started; a lent batch counts as started when its result
+ * is here. Call it before granting, which starts at the cursor. */
 static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
@@ -390,7 +390,7 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     return true;
 }
 
-/* Collect the failures that a node must hear of before it hears our watermarks, because it may then read our part in
+/* Collect the failures of which node `q` must hear before it hears our watermarks, because it may then read our part in
  * place. @return false: no memory. */
 static bool collect_failures(dcli_node *node, int q)
 {
@@ -415,8 +415,9 @@ static bool collect_failures(dcli_node *node, int q)
     return true;
 }
 
-/* Add failures to watermarks for a node: those that it was not told, or the next few of them. @param all_out  none
- * is left to tell. @return false: no memory. */
+/* Add failures to watermarks for node `q`: those that it was not told, or the next few of them.
+ * @param all_out  none is left to tell.
+ * @return false: no memory. */
 static bool tell_failures(dcli_node *node, int q, dcli_action *action, bool *all_out)
 {
     struct dcli_telling *telling = &node->telling;
@@ -460,10 +461,10 @@ bool dcli_node_next_marks(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* Choose between a pack and a batch, which take turns: other nodes wait for packs, this node's device for batches.
- * Before each batch come at least as many packs as it has T chunks, so that the node sends as much as it takes, or all
- * packs that are possible. If nothing runs here, one batch is started before the packs; the next one waits for its
- * packs again. */
+/* Choose between an exchange and a batch: packs and batches take turns, because other nodes wait for packs, and this
+ * node's device for batches. At least as many packs as a batch has T chunks come before it, so that the node sends as
+ * much as it receives, or all packs that are possible. If nothing runs here, one batch is started before the packs; the
+ * batch after it waits for packs again. */
 static bool next_work(dcli_node *node, dcli_action *action)
 {
     const struct dcli_open_op *op = dcli_op_find(node, node->cursor);

@@ -294,7 +294,8 @@ dcl_status dcli_node_batches_copied(dcli_node *node, int64_t operation, int64_t 
                          first, operation);
     while (op->copied < first && op->batch[op->copied] == DCLI_BATCH_ENDED)
         op->copied++;
-    if (op->copied == first) /* otherwise a batch before it is lent, and its chunks are still needed */
+    if (op->copied == first) /* otherwise a batch before `first` still needs its chunks: it is lent, or has not
+                                copied them */
         op->copied = first + count;
     return DCL_OK;
 }

@@ -1,6 +1,6 @@
-/* workqueue/node_failures.c - failures of operations: those of this peer, and those that it hears of. Other peers may be
- * hostile: a report is accepted only if its sender could know of the failure, and the host lets only those arrays fail that an operation
- * writes. */
+/* workqueue/node_failures.c - failures of operations: those of this peer, and those that it hears of. Other peers may
+ * be hostile: a report is accepted only if its sender could know of the failure, and the host lets only those arrays
+ * fail that an operation writes. */
 #include "workqueue/node_inside.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static dcl_status record_failure(dcli_node *node, int64_t id, int64_t operation)
     return DCL_OK;
 }
 
-/* ---- the host's list of what operations write --------------------------------------------------------------------- */
+/* ---- the host's list of what operations write -------------------------------------------------------------------- */
 
 static bool is_below(const void *entries, int64_t n, int64_t operation)
 {
@@ -47,7 +47,8 @@ static int64_t all_complete(const dcli_node *node)
     return complete;
 }
 
-/* Forget complete operations when there are more entries than nodes: constant cost per entry on average. */
+/* Forget complete operations. This is done only when the list has grown by about as many entries as the last time left,
+ * and by 64 and one per node: constant cost per entry on average. */
 static void forget_complete(dcli_node *node)
 {
     enum { FEW = 64 };
@@ -77,7 +78,8 @@ dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation)
     return DCL_OK;
 }
 
-/* Record that all nodes are told of a failure. @return whether it is new and concerns a storage. */
+/* Record that all nodes are told that an operation failed. @return whether that is new and the operation writes a
+ * storage. */
 static bool pass_on(dcli_node *node, int64_t operation)
 {
     struct dcli_written_list *written = &node->written;
@@ -90,7 +92,7 @@ static bool pass_on(dcli_node *node, int64_t operation)
     return news;
 }
 
-/* ---- own failures ------------------------------------------------------------------------------------------------- */
+/* ---- own failures ------------------------------------------------------------------------------------------------ */
 
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause)
 {
@@ -111,7 +113,7 @@ dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status
     return DCL_OK;
 }
 
-/* ---- failures elsewhere ------------------------------------------------------------------------------------------- */
+/* ---- failures elsewhere ------------------------------------------------------------------------------------------ */
 
 dcl_status dcli_node_written(const dcli_node *node, int from, int64_t operation, dcli_failure_report *report_out)
 {
@@ -144,7 +146,7 @@ dcl_status dcli_node_reported(dcli_node *node, int from, int64_t operation, dcli
     return DCL_OK;
 }
 
-/* Key of an entry in the list of failures that peers reported ahead. */
+/* Key of an entry in the list of failures that peers reported ahead of the operations. */
 struct failure {
     int64_t operation, storage;
 };
@@ -155,7 +157,7 @@ static bool is_before(const struct dcli_foretold *entry, struct failure failure)
            (entry->operation == failure.operation && entry->storage < failure.storage);
 }
 
-/* The index of the first entry that is not before a failure. */
+/* The index of the first entry of node->foretold that does not come before a failure. */
 static int64_t find_foretold(const dcli_node *node, struct failure failure)
 {
     int64_t low = 0, high = node->foretold.count;
@@ -169,8 +171,9 @@ static int64_t find_foretold(const dcli_node *node, struct failure failure)
     return low;
 }
 
-/* Keep a failure by an operation that this node has not seen. No operation that was seen depends on it. So it cannot
- * make records of storages that do not exist, and each peer has a limit of its own. */
+/* Keep a failure by an operation that this node has not seen, until dcli_take_foretold(): so far, no operation seen
+ * here depends on it. Nothing is recorded for the storage before, because it may not exist; and each node may add only
+ * DCLI_MOST_FORETOLD entries. */
 static dcl_status foretell(dcli_node *node, int from, struct failure failure)
 {
     struct dcli_foretold_list *list = &node->foretold;

@@ -10,14 +10,15 @@
 #include "workqueue/storages.h"
 
 enum {
-    /* A node grants chunks for at most this many operations, from the one whose batches are being started. So a peer
-     * never stores more early grants of it than this: a node cannot get past an operation that reads from a peer which
-     * has not seen that operation. */
+    /* A node grants chunks for at most this many operations, counted from the one whose batches are being started. So a
+     * peer stores at most this many early grants of the node, that is, grants for operations that the peer has not
+     * seen: the node cannot get past an operation in which it reads from the peer before the peer has seen that
+     * operation. */
     DCLI_GRANTS_AHEAD = 4096
 };
 
-/* The chunks of another peer's plan that concern this one, in one operation and direction: the T chunks that we send
- * it, or the U chunks that it sends us. */
+/* The chunks that another peer's plan exchanges with this peer, in one operation and direction: the T chunks that we
+ * send to it, or the U chunks that it sends to us. */
 struct dcli_stream {
     int64_t *chunk; /* [total] numbers in plan->chunk of that plan, in order */
     int64_t total;
@@ -30,7 +31,7 @@ struct dcli_stream {
 
 struct dcli_exchange {
     int peer;
-    const dcli_plan *plan;            /* the other peer's plan; NULL: it names this peer nowhere */
+    const dcli_plan *plan;            /* the other peer's plan; NULL: it does not name this peer */
     struct dcli_stream send, receive; /* `send`: the T chunks that the peer reads from us; `receive`: the U chunks
                                          that it writes to us */
     int64_t first_own, own_count;     /* our T chunks from the peer: those of op->own_chunk[] from first_own on */
@@ -38,15 +39,15 @@ struct dcli_exchange {
                                          granted to the peer */
 };
 
-/* What an operation waits for. Each need comes from one of its storages, as a whole, and names the last earlier
- * operation on that storage that must have progressed. For one storage and peer the operations progress in order, so
- * the last one stands for all earlier ones. */
+/* What an operation waits for. A need concerns one of the operation's storages, as a whole, and one peer. It names the
+ * last earlier operation on that storage that must have progressed so far. Operations on one storage progress in order
+ * for each peer, so the last one stands for all earlier ones. */
 enum dcli_need_kind {
     DCLI_NEED_READ,   /* the peer has read its elements of our part, which this operation writes */
     DCLI_NEED_COMMIT, /* the peer's output to our part is committed */
     DCLI_NEED_READY,  /* the peer is ready: its part, which this operation reads in place, is up to date */
-    DCLI_NEED_PACK    /* the earlier operation has begun to pack its chunks for the peer: this one's chunks come
-                         after those */
+    DCLI_NEED_PACK    /* packing has begun for all chunks that the earlier operation sends to the peer, so that the
+                         chunks of this operation come after them */
 };
 
 struct dcli_need {
@@ -73,13 +74,15 @@ struct dcli_open_op {
     int64_t exchange_count;
     int64_t *own_chunk;       /* the T chunks of the own plan, peer by peer, by their numbers in the stream */
     dcli_node_list to_grant;  /* indices in `exchange`: peers for which grant_due > grant_told */
-    dcli_node_list to_pack;   /* indices in `exchange`: peers with T chunks that may be packed, as far as their
-                                 grants allow */
-    dcli_node_list to_commit; /* indices in `exchange`: peers with U chunks that have arrived */
+    dcli_node_list to_pack;   /* indices in `exchange`: peers that have granted T chunks; some of these chunks may
+                                 not be packed yet */
+    dcli_node_list to_commit; /* indices in `exchange`: peers with U chunks that have arrived; some may not be
+                                 committed yet */
     int64_t writers;          /* number of peers that send U chunks */
     int64_t uncommitted;      /* number of U chunks that are not committed */
-    int64_t batch_arrived;    /* T chunks of batch `next` that have arrived, as far as they are the first ones */
-    struct dcli_need *need;   /* conditions that were not met when last looked at */
+    int64_t batch_arrived;    /* number of T chunks of batch `next` up to the first that has not arrived, as far as
+                                 it was counted */
+    struct dcli_need *need;   /* conditions that were not met when they were looked at last */
     int64_t need_count, need_capacity;
     uint8_t *batch;          /* [batches] enum dcli_batch_state of each batch */
     int64_t next;            /* the first batch that waits; if none does, the number of batches */
@@ -88,16 +91,16 @@ struct dcli_open_op {
     int64_t ended;           /* all batches with lower numbers have ended */
     int64_t copied;          /* all batches with lower numbers have ended or copied their T chunks */
     int64_t read;            /* number of batches that have finished reading peers' parts; includes those that
-                                 commit, and the ended ones */
+                                commit, and the ended ones */
     bool *arrived, *dropped; /* [own chunks] whether each T chunk has arrived; whether it was dropped */
     int64_t drop_from;       /* own T chunks with lower numbers are dropped */
     int64_t transfers;       /* chunks of both directions that are not yet packed, sent, committed or dropped */
     dcl_status skip;         /* DCL_OK: compute; else all further batches are skipped with this status */
     bool lost;               /* an absent node has a part of an operand, so it fails even if all its data
-                                 arrives */
-    bool told_failed;
-    bool lendable;                    /* dcli_may_be_lent_by_any(); false without lending */
-    bool is_small;                    /* when it is freed, its memory is kept for another one */
+                                arrives */
+    bool told_failed;        /* FAILED was queued for this operation */
+    bool lendable;           /* dcli_may_be_lent_by_any(); false without lending */
+    bool is_small;           /* when it is freed, its memory is kept for another one */
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node, `moving` or `spare` */
 };
 
@@ -177,7 +180,8 @@ struct dcli_written {
 struct dcli_written_list {
     struct dcli_written *entry; /* [count] ascending by operation */
     int64_t count, capacity;
-    int64_t forget_at; /* complete operations are removed when it has this many */
+    int64_t forget_at; /* complete operations are removed when `count` reaches this + the number of nodes + 64: twice
+                          the entries that the last removal left */
 };
 
 struct dcli_node {
@@ -186,8 +190,8 @@ struct dcli_node {
     struct dcli_open_op **op; /* open operations by number: op[number - base] */
     int64_t base, op_capacity;
     int64_t first, seen; /* open: first .. seen */
-    struct dcli_open_op *moving,
-        **moving_end; /* list of operations with something to exchange, in order; finished ones may still be in it */
+    /* The list of operations with something to exchange, in order; finished ones may still be in it. */
+    struct dcli_open_op *moving, **moving_end;
     struct dcli_open_op *spare; /* memory for operations with few batches and without chunks */
     int64_t cursor;             /* the operation whose batches are being started */
     int64_t done, ready;
@@ -207,7 +211,7 @@ struct dcli_node {
     bool held;      /* by dcli_node_hold(): no action that touches memory is returned, and nothing is retired */
     bool paused;    /* by dcli_node_pause(): no batch of a loop body that has several is returned */
     int64_t packed; /* number of packs since the last batch */
-    bool fed_idle;  /* the last batch came before packs because nothing ran */
+    bool fed_idle;  /* the last batch was started before packs, because nothing ran */
     struct dcli_peer **page;  /* of DCLI_PEERS_IN_PAGE peers each; NULL: nothing was heard of any of them */
     struct dcli_peer unknown; /* the record of a peer of which nothing was heard */
     struct dcli_early *early;
@@ -246,7 +250,8 @@ static inline void dcli_be_due(dcli_node_list *list, const struct dcli_open_op *
 
 static inline bool dcli_is_node(const dcli_node *node, int peer) { return peer < node->terms.plan.node_count; }
 
-/** Memory that is reserved for a T chunk when it is granted: none if the plan has failed, because then it comes empty. */
+/** Bytes that are reserved for a T chunk when it is granted: 0 if the plan has failed, because the chunk is then sent
+ *  empty. */
 static inline int64_t dcli_granted_bytes(const struct dcli_open_op *op, int64_t chunk)
 {
     return op->own->status == DCL_OK ? op->own->chunk[chunk].bytes : 0;
@@ -279,7 +284,7 @@ static inline int64_t dcli_ready_of(const dcli_node *node, int peer)
     return dcli_peer_seen(node, peer)->ready;
 }
 
-/** Whether a peer reads this one's parts in place. */
+/** Whether `peer` reads this node's parts in place. */
 static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
 {
     int self = node->terms.self;
@@ -307,12 +312,14 @@ void dcli_op_free_spare(dcli_node *node);
 bool dcli_need_is_met(const dcli_node *node, const struct dcli_need *need);
 /** Whether all conditions of a kind hold (peer -1: for all peers); those that hold are removed. */
 bool dcli_needs_met(const dcli_node *node, struct dcli_open_op *op, enum dcli_need_kind kind, int peer);
-/** Whether all output of peers to what the operation touches is committed. */
+/** Whether all that peers wrote, in earlier operations, to this node's parts of the operation's storages is
+ *  committed. */
 bool dcli_commits_met(const dcli_node *node, struct dcli_open_op *op);
 /** The write rule: whether peers have read the elements of our part that the operation may overwrite, and their earlier
  *  output there is committed. */
 bool dcli_writes_allowed(const dcli_node *node, struct dcli_open_op *op);
-/** Whether the batches may start to read peers' parts in place: the peers are ready with them. */
+/** Whether the batches may start to read peers' parts in place: the peers are ready with the operations that wrote
+ *  these parts. */
 bool dcli_reads_allowed(const dcli_node *node, struct dcli_open_op *op);
 /** Status of the operation's inputs: DCL_OK; DCL_ERR_INVALID: one has failed; DCL_ERR_NODE_LOST: it needs an absent
  *  node. */
@@ -334,29 +341,32 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op);
 /** Make node->lending, if terms.loan_of says that this peer lends. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_lending_open(dcli_node *node);
 void dcli_lending_close(dcli_node *node);
-/** Get the next action that is a message of lending, or writes a result. This function and the next two require
- *  node->lending. */
+/** Get the next action that is a message of lending, ends a loan, or writes or drops a result. dcli_lending_next(),
+ *  _run(), _opened(), _finished() and _next_retired() require node->lending. */
 bool dcli_lending_next(dcli_node *node, dcli_action *action);
-/** Get the next borrowed batch to run, as an action. */
+/** Get the next action RUN_LOAN. @return false: no loan can run now. */
 bool dcli_lending_run(dcli_node *node, dcli_action *action);
-/** Whether COMMIT_LOAN was returned for a loan of these batches, which have not ended since. If so, they end now: forget the
- *  loan. */
+/** If COMMIT_LOAN was returned for the loan of exactly these batches, they end now: forget the loan. @return whether
+ *  that is so. */
 bool dcli_lending_committed(dcli_node *node, int64_t operation, int64_t first, int64_t count);
+/** Handle the loss of a peer, as a victim and as a thief. */
 void dcli_lending_lost(dcli_node *node, int peer);
 /** Set `lendable` of an operation that was opened, and count it if it is. */
 void dcli_lending_opened(dcli_node *node, struct dcli_open_op *op);
-/** The oldest open operation is finished: keep it, if lending may still need it. @return DCL_OK or DCL_ERR_NOMEM. */
+/** The oldest open operation is finished: keep it, if lending may still need it.
+ *  @param kept_out  whether it is kept: then it gets FINISH now, and RETIRE later (dcli_lending_next_retired()).
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_lending_finished(dcli_node *node, const struct dcli_open_op *op, bool *kept_out);
-/** Get the next kept operation to retire, as an action. */
+/** Get the action RETIRE for the next kept operation. @return false: none can retire now. */
 bool dcli_lending_next_retired(dcli_node *node, dcli_action *action);
-/** The node that has a lent batch of an operation; -1: none is lent. */
+/** A node that has a loan of an operation; -1: no batch of the operation is lent. */
 int dcli_lending_awaited(const dcli_node *node, const struct dcli_open_op *op);
 void dcli_lending_explain(const dcli_node *node, dcli_text *text);
 
 /* ---- node_failures.c: failures here and elsewhere */
 
 /** Queue a FAILED action, once per operation, and record that the contents of the operation's outputs are undefined.
- *  @param cause  found here, not caused by another failure. */
+ *  @param cause  the failure was found here; false: it follows from another failure. */
 dcl_status dcli_tell_failed(dcli_node *node, struct dcli_open_op *op, dcl_status status, bool cause);
 /** Host: record the storages that a newly received operation writes. */
 dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation);
@@ -369,7 +379,8 @@ dcl_status dcli_take_foretold(dcli_node *node, int64_t operation);
 dcl_status dcli_replay_early(dcli_node *node, int64_t number);
 /** Record that a peer needs to hear when our watermarks reach an operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_be_heard(dcli_node *node, int peer, int64_t operation);
-/** Let a batch that waits leave the waiting ones. */
+/** Change the state of batch `b`, which waits, to `state`: RUNS or LENT. Moves op->next on if `b` was the first that
+ *  waits. */
 void dcli_leave_waiting(struct dcli_open_op *op, int64_t b, enum dcli_batch_state state);
 /** Record that a batch that was started has ended, or was skipped. */
 void dcli_end_batch(dcli_node *node, struct dcli_open_op *op, int64_t b, dcl_status status);

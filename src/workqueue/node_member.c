@@ -65,7 +65,7 @@ dcl_status dcli_op_fail_lost(dcli_node *node, struct dcli_open_op *op)
     return dcli_tell_failed(node, op, DCL_ERR_NODE_LOST, true);
 }
 
-/* ---- a peer is lost ------------------------------------------------------------------------------------------------- */
+/* ---- a peer is lost ---------------------------------------------------------------------------------------------- */
 
 /* Whether an open operation still has own batches to end, or output of peer q to commit: only then does it fail if q is
  * lost. */
@@ -114,7 +114,7 @@ dcl_status dcli_node_lost(dcli_node *node, int peer)
     return status;
 }
 
-/* ---- a peer joins --------------------------------------------------------------------------------------------------- */
+/* ---- a peer joins ------------------------------------------------------------------------------------------------ */
 
 static int64_t later(int64_t a, int64_t b) { return a > b ? a : b; }
 

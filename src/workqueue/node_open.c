@@ -86,8 +86,8 @@ static dcl_status collect(const dcli_plan *plan, int peer, bool written, struct 
     return DCL_OK;
 }
 
-/* Whether a partner's plan matters: it is present, and neither it nor this peer is the host in an operation in which
- * the host takes no part. */
+/* Whether the plan of partner `q` matters: `q` is present, and it is the host if the operation is a READ or WRITE,
+ * otherwise a node. */
 static bool exchanges_with(const dcli_node *node, const struct dcli_open_op *op, int q)
 {
     bool transfer = op->operation->kind == DCLI_OP_READ || op->operation->kind == DCLI_OP_WRITE;
@@ -332,7 +332,8 @@ static dcl_status note_touches(dcli_node *node, struct dcli_open_op *op)
     return status;
 }
 
-/* Make room for one more operation. Retired entries are dropped when they are more than half: amortized constant time. */
+/* Make room for one more operation. Retired entries are dropped when they are more than the open ones: constant cost
+ * per operation on average. */
 static dcl_status make_room(dcli_node *node)
 {
     int64_t retired = node->first - node->base, open = node->seen - node->first + 1;
@@ -385,8 +386,8 @@ static struct dcli_open_op *new_op(dcli_node *node, const dcli_operation *operat
     return op;
 }
 
-/* Fail an operation whose plan has failed. The other peers learn it from this one, or, if it is lost before, from its
- * loss. */
+/* Fail an operation whose plan has failed. The other peers learn it from this peer, or, if this peer is lost before,
+ * from its loss. */
 static dcl_status check_plan(dcli_node *node, struct dcli_open_op *op)
 {
     if (op->own->status == DCL_OK)
@@ -417,8 +418,8 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     }
     if (node->lending != NULL)
         dcli_lending_opened(node, op);
-    bool misses = dcli_op_misses_part(node, operation); /* no absent peer has a part of an operand: then absent peers
-                                                           do not matter */
+    bool misses = dcli_op_misses_part(node, operation); /* if not, absent peers have no part of any operand, and need
+                                                           not be removed from the operation */
     for (int64_t n = 0; misses && n < node->absent.count; n++)
         dcli_op_part_from(node, op, node->absent.node[n]);
     status = note_touches(node, op);

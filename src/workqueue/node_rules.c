@@ -1,7 +1,7 @@
 /* workqueue/node_rules.c - decides whether the conditions of an action hold, and advances the watermarks. */
 #include "workqueue/node_inside.h"
 
-/* Whether peer q has finished reading our part for operation m. If it reads in place, this follows from its watermark;
+/* Whether peer q has finished reading our part for operation m. If q reads in place, this follows from its watermark;
  * otherwise the packing of all its chunks must have been started, and later actions of this node do not overtake a
  * pack. */
 static bool has_read(const dcli_node *node, int q, int64_t m)

@@ -446,7 +446,7 @@ static dcl_status check_alias(const dcli_operation *operation, int a, int b, con
         return DCL_OK;
     bool alike = dcli_grid_same_shape(&operation->operand[first->param].layout->grid,
                                       &operation->operand[second->param].layout->grid); /* a reshaped view has another
-                                                                                            grid than its base */
+                                                                                           grid than its base */
     bool same = alike && dcli_subscripts_same(&subscripts[a], &subscripts[b]);
     if ((same && first->param == second->param) || (alike && !same && are_apart(operation, a, b, own)))
         return DCL_OK;

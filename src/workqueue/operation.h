@@ -34,7 +34,7 @@ typedef struct dcli_operand {
     int64_t generation;         /* generation of the replicas that are used; 0: none are */
     bool keeps;                 /* received elements become replicas */
     bool fresh; /* FORALL with an overlap: the lines around the nodes' parts are received again first; so it is
-                                   written, too */
+                   written, too */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. FORALL: operand k is parameter k of the body; otherwise operand 0 is the array,
@@ -48,7 +48,7 @@ typedef struct dcli_operation {
     dcl_box box;           /* FORALL: the index space; READ, WRITE, FILL, MOVE: the elements */
     int node;              /* MOVE: the node to which the elements move */
     int64_t overlap;       /* FORALL: more than 0: nodes read the lines around their parts in place, and also
-                                              compute overlap - 1 of them on each side (overlap.h) */
+                              compute overlap - 1 of them on each side (overlap.h) */
     dcli_scalar value[DCLI_MAX_PARAMS];    /* [operand_count] FORALL: scalars, by parameter */
     dcli_operand operand[DCLI_MAX_PARAMS]; /* [operand_count] */
 } dcli_operation;
@@ -100,7 +100,8 @@ void dcli_operation_resolve(dcli_operation *operation);
  *  (segment/declared.h), the box in the first output's grid, subscripts within 64 bits, no element read or written at
  *  two different subscripts while its array is written, no broadcast output.
  *  @return DCL_OK; DCL_ERR_INVALID; DCL_ERR_RANGE; DCL_ERR_BODY (alias; proposes a second array and dcl_swap);
- *          DCL_ERR_UNSUPPORTED: only some elements of outputs are stored, and they are laid out differently. */
+ *          DCL_ERR_UNSUPPORTED: only some elements of an output are stored, and it is laid out otherwise than the first
+ *          output, or the body is reduced over it; DCL_ERR_INTERNAL: an argument does not fit the parsed body. */
 dcl_status dcli_operation_check(const dcli_operation *operation);
 
 #endif

@@ -9,11 +9,11 @@
 #include "base/check.h"
 #include "base/error.h"
 
-enum { LEAST_STEPS = 5 }; /* a body that is at least so many steps into a time loop uses lines that were reserved */
+enum { LEAST_STEPS = 5 }; /* from this step of a time loop on, bodies use lines that were reserved */
 
-/* ---- bodies ---------------------------------------------------------------------------------------------------------- */
+/* ---- bodies ------------------------------------------------------------------------------------------------------ */
 
-/* How far the reads of an access are from the line of the index, at most. */
+/* How many lines the reads of an access are away from the line of the loop index, at most. */
 static int64_t find_reach(const dcli_subscripts *subscripts)
 {
     const dcli_subscript *first = &subscripts->axis[0];
@@ -26,8 +26,8 @@ static int64_t find_reach(const dcli_subscripts *subscripts)
     return dcli_max(dcli_max(-low, high), 0);
 }
 
-/* Whether the lines that an access reads are as far from the line of the index for all indices, and not too far for
- * find_reach() to compute with. */
+/* Whether the lines that an access reads have the same distances from the line of the loop index for all indices, and
+ * these are small enough for find_reach(). */
 static bool reads_lines(const dcli_subscripts *subscripts)
 {
     const dcli_subscript *first = &subscripts->axis[0];
@@ -44,8 +44,9 @@ static bool reads_lines(const dcli_subscripts *subscripts)
     return fits;
 }
 
-/* Whether an access can use lines around parts: its array has them as the first output has, and it reads nothing
- * outside the grid. Outputs are written at the indices. @param subscripts_out  the access's. */
+/* Whether an access can use lines around parts: its array has the layout of the first output, and it reads nothing
+ * outside the grid. If it writes, its subscripts must be `home`, those of the first output.
+ * @param subscripts_out  the subscripts of the access. */
 static bool access_fits(const dcli_operation *operation, int a, const dcli_subscripts *home,
                         dcli_subscripts *subscripts_out)
 {
@@ -81,11 +82,11 @@ static bool body_fits(const dcli_operation *operation)
 /** What an operation needs of one operand. */
 struct need {
     bool content; /* its contents are needed */
-    bool
-        written; /* the body writes its storage. Its lines are not received in this operation then: their owners may write them
-                      before they send them */
-    int64_t reach; /* lines before and after those that are computed */
-    dcl_box foot;  /* around all elements that are needed */
+    /* The body writes the operand's storage. Then lines of the operand are not received in this operation, because
+     * their owners may write them before they send them. */
+    bool written;
+    int64_t reach; /* most lines that are needed before or after those that are computed */
+    dcl_box foot;  /* box around all elements that are needed */
 };
 
 static bool writes_storage(const dcli_operation *operation, int64_t storage)
@@ -150,8 +151,9 @@ static bool is_step(const dcli_operation *operation, const struct need needs[])
     return step;
 }
 
-/* How many steps have led to what an operation writes. A body that reads only its own lines is no step, such as one that sets a
- * few elements between two steps; the steps that led to the other elements still count. @param needs  of its operands. */
+/* How many steps have led to the elements that an operation writes. A body that reads only its own lines is no step,
+ * such as one that sets a few elements between two steps; the steps that led to the other elements still count.
+ * @param needs  of the operation's operands. */
 static int64_t count_steps(const dcli_operation *operation, const dcli_valid_lines *const lines[],
                            const struct need needs[])
 {
@@ -166,7 +168,7 @@ static int64_t count_steps(const dcli_operation *operation, const dcli_valid_lin
     return most + step;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------------------------------- */
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 /* How many lines around a storage's parts are valid for an operation that reads the elements in box `foot` of it. */
 static int64_t valid_for(const dcli_valid_lines *lines, const dcl_box *foot)
@@ -174,7 +176,8 @@ static int64_t valid_for(const dcli_valid_lines *lines, const dcl_box *foot)
     return lines->box.rank > 0 && contains(&lines->box, foot) ? lines->inside : dcli_min(lines->inside, lines->outside);
 }
 
-/* Whether an operation that receives no lines could compute any. */
+/* Whether an operation that receives no lines could compute lines around the parts: all arrays that it reads have some
+ * valid lines. */
 static bool has_valid_lines(const dcli_operation *operation, const dcli_valid_lines *const lines[],
                             const struct need needs[])
 {
@@ -217,8 +220,8 @@ void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *cons
 }
 
 /* Record that the elements of a box were written, and that `valid` lines of them are valid around each part.
- * @param step  the body is a step, so the next one reads this box. Otherwise it reads the larger box that the step before
- * wrote: that one is kept. */
+ * @param step  the body is a step, so the next body reads this box. Otherwise the next body reads the larger box that
+ *              the last step wrote, and that box is kept. */
 static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dcl_grid *grid, int64_t valid, bool step)
 {
     if (is_whole(box, grid)) {
@@ -235,7 +238,8 @@ static void record_written(dcli_valid_lines *lines, const dcl_box *box, const dc
     lines->inside = valid;
 }
 
-/* The number of steps to record for what an operation writes. @param step_out  whether it is one. */
+/* The number of steps to record for the elements that an operation writes. @param step_out  whether the operation is a
+ * step. */
 static int64_t steps_of(const dcli_operation *operation, dcli_valid_lines *const lines[], bool *step_out)
 {
     struct need needs[DCLI_MAX_PARAMS];
@@ -272,7 +276,7 @@ void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *cons
     }
 }
 
-/* ---- received operations --------------------------------------------------------------------------------------------- */
+/* ---- received operations ----------------------------------------------------------------------------------------- */
 
 dcl_status dcli_overlap_check_received(const dcli_operation *operation)
 {

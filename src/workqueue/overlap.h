@@ -1,12 +1,14 @@
-/* workqueue/overlap.h - several steps of a time loop per exchange, for arrays whose maps have an overlap (resmap/overlap.c).
+/* workqueue/overlap.h - several steps of a time loop per exchange, for arrays whose maps have an overlap
+ * (resmap/overlap.c).
  *
- * Each node stores, around its part, lines that other nodes own. The program's side records how many of them are *valid*, that
- * is, have the values of their owners. A loop body that reads r lines before or after its own may then run without any exchange
- * where d >= r lines are valid, and also compute d - r lines beyond each node's part. So the output has d - r valid lines
- * around each part, for the next step. If the lines are too few, they are received first (dcli_operand.fresh). Lines are computed
- * by the same body from the same values as at their owners, so they have the same bits.
+ * Each node stores, around its part, lines that other nodes own. The program's side records how many of them are
+ * *valid*, that is, have the values of their owners. A loop body that reads r lines before or after its own may then
+ * run without any exchange where d >= r lines are valid, and also compute d - r lines beyond each node's part. So the
+ * output has d - r valid lines around each part, for the next step. If the lines are too few, they are received first
+ * (dcli_operand.fresh). Lines are computed by the same body from the same values as at their owners, so they have the
+ * same bits.
  *
- * What is valid is the same number on all nodes. It is a function of the sequence of operations, known before an
+ * The number of valid lines is the same on all nodes. It is a function of the sequence of operations, known before an
  * operation is issued; explain uses it, too. Pure functions. */
 #ifndef DCLI_WORKQUEUE_OVERLAP_H
 #define DCLI_WORKQUEUE_OVERLAP_H
@@ -15,17 +17,20 @@
 
 /** How many lines around the parts of a storage are valid. {0}: none. */
 typedef struct dcli_valid_lines {
-    dcl_box box;             /* the elements that the last operations with an overlap have written; rank 0: all */
-    int64_t inside, outside; /* valid lines: of elements in `box`, of others. With rank 0 they are equal */
-    int64_t steps; /* how many steps of a time loop have led to the contents: bodies that could use lines, and of which
-                      each read lines that the one before it wrote, or only the same line */
+    dcl_box box;             /* where `inside` holds: the box written last, or a box around it that an earlier step
+                                wrote, if the last body was no step; rank 0: everywhere */
+    int64_t inside, outside; /* number of valid lines, for elements in `box` and for all others. With rank 0 both are
+                                equal */
+    int64_t steps; /* number of steps of a time loop that led to the contents, counted up to LEAST_STEPS (overlap.c).
+                      A step is a body that could use lines, and reads others than its own; a body that could use
+                      lines and reads only its own passes the number on */
 } dcli_valid_lines;
 
 /** Choose whether a FORALL that is about to be issued uses the lines around parts, and set `overlap` and the operands'
  *  `fresh`. Call it before dcli_operation_resolve().
  *  If the map has an overlap, a body that can use the lines does, unless they are too few for a second such step. If
- *  DCL has reserved them (dcli_layout_reserve()), only a body of a time loop does: several steps have led to its
- *  inputs. Bodies that stand alone thus move and lend as without these lines.
+ *  DCL has reserved them (dcli_layout_reserve()), only a body of a time loop does, from step LEAST_STEPS on. Bodies
+ *  that stand alone thus move and lend as without these lines.
  *  @param lines  [operand_count] of the operands' storages; NULL for operands that are no arrays. */
 void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[]);
 /** Record an operation that was issued, of any kind. @param lines  as of dcli_overlap_choose(); updated. */

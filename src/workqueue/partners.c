@@ -37,7 +37,7 @@ static dcl_status add_computing(struct search *search, const dcl_box *indices)
     return status;
 }
 
-/* Whether all nodes that compute, but this one, are partners. */
+/* Whether all nodes that compute, except search->self, are partners. */
 static bool has_all(const struct search *search)
 {
     return search->partners->count + (dcli_layout_place(search->space, search->self) >= 0) >= search->space->node_count;

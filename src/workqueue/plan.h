@@ -11,12 +11,13 @@
 #include "segment/transfer.h"
 #include "workqueue/directory.h"
 
-/** The usual dcli_plan_terms.early_bytes, 64 KB: copying so much takes less time than a message between two nodes. */
+/** The usual dcli_plan_terms.early_bytes, 64 KB: copying this much takes less time than a message between two nodes. */
 #define DCLI_EARLY_BYTES (INT64_C(64) << 10)
 
-/** The usual dcli_plan_terms.fine_elements of a session that lends. A body without loops computes so many elements in 1 to
- *  4 ms. Such operations are limited by memory, and more launches would cost 5 to 10 % of their time. Besides, a CPU writes
- *  past its caches only in launches that write at least 4 MB (STREAM_LAUNCH_BYTES in kernel/source_cpu.c). */
+/** The usual dcli_plan_terms.fine_elements of a session that lends. A body without loops computes this many elements
+ *  in 1 to 4 ms. Such operations are limited by memory, and more launches would cost 5 to 10 % of their time.
+ *  Besides, a CPU writes past its caches only in launches that write at least 4 MB (STREAM_LAUNCH_BYTES in
+ *  kernel/source_cpu.c). */
 #define DCLI_FINE_ELEMENTS (INT64_C(1) << 22)
 
 /** About how many batches an operation gets on a node if it is cut so that some can be lent: DCLI_FINE_BATCHES. If its
@@ -41,15 +42,17 @@ typedef struct dcli_plan_terms {
     int64_t pool_bytes;         /* most bytes of received chunks at a node */
     int64_t kept_bytes;         /* most bytes of replicas at a node, without padding */
     int64_t early_bytes;        /* most bytes of peers' parts that a batch copies when it starts: dcli_stage.early */
-    int64_t local_bytes;        /* batches that use own parts only are joined up to this many bytes of the first
-                                   output, and batch_bytes of stages, and put before the others (half of them, if the
-                                   others only read peers' parts in place); 0: neither */
-    int64_t fine_elements;      /* more than 0, the nodes lend batches: a loop body that exchanges nothing is cut into
-                                   some DCLI_FINE_BATCHES batches, which have at least as many elements unless the body
-                                   has loops: plan->fine. 0: it is one batch */
-    bool
-        shown_on_demand; /* loans: a part that is read in place may not have been shown to the thief, except by the victim
-                             itself; so the victim sends the elements of other nodes' parts along */
+    int64_t local_bytes;        /* batches that use own parts only are joined and put before the others (half of
+                                   them, if the others only read peers' parts in place). A joined batch has at most
+                                   this many bytes of the first output, unless all received elements are in long rows
+                                   (receives_rows() in plan_local.c), and at most batch_bytes of stages; 0: neither */
+    int64_t fine_elements;      /* more than 0: the nodes lend batches, so a loop body that exchanges nothing is cut
+                                   into some DCLI_FINE_BATCHES batches of at least this many elements, into smaller
+                                   ones if it may be costly (DCLI_FINEST_BATCHES) or loans have little memory:
+                                   plan->fine. 0: it is one batch */
+    /* Loans: a part that is read in place may not have been shown to the thief, except by the victim itself; so the
+     * victim sends the elements of other nodes' parts along. */
+    bool shown_on_demand;
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
@@ -61,8 +64,8 @@ typedef struct dcli_plan_terms {
 /** The bounds against which kernels check the indices of an access, per axis of the array as the body sees it. */
 typedef struct dcli_limits {
     int64_t low[DCL_MAX_RANK], count[DCL_MAX_RANK]; /* first valid index, and number of valid ones */
-    /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the valid indices; AFFINE accesses with clamped subscripts: step
-     * in memory from one index to the next; others: 0. */
+    /* HALO, CROSS: as declared; BOX, FUNCTION: stride of the valid indices; AFFINE accesses with clamped subscripts:
+     * step in memory from one index to the next; others: 0. */
     int64_t width[DCL_MAX_RANK];
 } dcli_limits;
 
@@ -82,9 +85,9 @@ typedef struct dcli_binding {
 /** A work: a box of the index space run by one kind of kernel. */
 typedef struct dcli_work {
     dcl_box box;
-    int64_t panel_first,
-        panel_count;       /* contractions in panels: the part of the inner indices, counted from the first of
-                                         them, whose products are added; count 0: all */
+    /* Contractions in panels: the part of the inner indices, counted from the first of them, whose products are added;
+     * count 0: all. */
+    int64_t panel_first, panel_count;
     bool checked;          /* some read may be outside its grid */
     int64_t first_binding; /* position in plan->binding, where it has one per access of the body */
 } dcli_work;
@@ -111,7 +114,7 @@ typedef struct dcli_stage {
     int operand;
     dcl_box box;
     int64_t elements; /* size of its memory, including padding */
-    int64_t offset;   /* AROUND: of its first element in the part */
+    int64_t offset;   /* AROUND: where its first element is in the memory of the part, in elements */
     bool fill_first;  /* elements that are not stored are read: fill it with the layout's fill value before the
                          pieces */
     int64_t first_in, in_count;   /* pieces copied in before the launch */
@@ -187,22 +190,22 @@ typedef struct dcli_plan {
     dcli_node_list reads;    /* peers whose parts are read in place */
     dcli_node_list partners; /* peers whose plans may name this node: dcli_find_partners(); none with `streams` */
     bool fine;             /* it has several batches so that some can be lent: dcli_plan_terms.fine_elements. They have
-                                 no stages and no chunks, and can start in any order, also several in one launch */
+                              no stages and no chunks, and can start in any order, also several in one launch */
     bool local;            /* no peer exchanges anything: dcli_operation_is_local() */
     int64_t live_bytes;    /* most bytes of received chunks that are needed at the same time */
     int64_t space[8];      /* capacities of the lists above */
     dcl_counters counters; /* the planned counters */
     dcli_plan_detail *detail; /* counts for a report; NULL unless dcli_plan_terms.detailed */
-    dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool; the sentence is in
-                                 `problem` */
+    dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool, or the replicas of a MOVE
+                                 exceed the budget or are too many; the sentence is in `problem` */
     char problem[256];
 } dcli_plan;
 
 /** Plan `operation` for node `self` (node_count: the host).
- *  With terms->streams the plan has the same batches, chunks, items, reads, live_bytes, status and replicas as
- *  without; works, bindings, pieces, other stages and counters are omitted. That is all that a node uses of its peers'
- *  plans, and it costs a fraction of the time and memory. (If the node exchanges no chunks, its batches
- *  may differ.)
+ *  With terms->streams the plan has the same batches, chunks, items, reads, live_bytes, status and replicas as without;
+ *  works, bindings, pieces, other stages and counters are omitted. That is all that a node uses of its peers' plans,
+ *  and it costs a fraction of the time and memory. (The batches, and their numbers in chunks, may differ if the node
+ *  exchanges no chunks, or if terms->local_bytes is more than 0.)
  *  With terms->pair, too, it has only the chunks that self and peer terms->with exchange, with the same numbers, bytes
  *  and items, and `reads` names no other peer; live_bytes and status are not found. Chunks that others exchange cost
  *  nothing then.
@@ -210,7 +213,7 @@ typedef struct dcli_plan {
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
-/** Bytes of a plan's memory, without its detail. */
+/** Bytes of a plan's memory, without its detail and without the grids of its spots. */
 int64_t dcli_plan_bytes(const dcli_plan *plan);
 
 /** Item number i of a plan. */
@@ -226,10 +229,11 @@ dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box
 /** Whether no node needs anything of another for this operation, found without planning it: then plans of other nodes
  *  need not be made. A "no" may be wrong, a "yes" never is. */
 bool dcli_operation_is_local(const dcli_operation *operation);
-/** Whether a node's plan of an operation may have several batches, so that some could be lent, found without planning it.
- *  A "yes" may be wrong, a "no" never is, except for prefetches and transfers, which are not lent. */
+/** Whether batches of a node's plan of an operation may be lent, as far as that is found without planning it: the
+ *  operation is a loop body without a tile kernel, results and overlap, and the plan may have several batches. A "yes"
+ *  may be wrong, a "no" never is. */
 bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan_terms *terms);
-/** Whether that may be so for any node; every node of a session finds the same. Cost: constant. */
+/** Whether dcli_may_be_lent() may hold for some node; every node of a session finds the same. Cost: constant. */
 bool dcli_may_be_lent_by_any(const dcli_operation *operation, const dcli_plan_terms *terms);
 /** Whether an access of a FORALL has the layout and the subscripts of the first output, so that each node accesses only
  *  its own elements. @param base  [accesses] as of dcli_operation_subscripts() */

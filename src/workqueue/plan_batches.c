@@ -182,9 +182,9 @@ static dcl_status plan_tile(struct batching *batching, int64_t tile)
     return status;
 }
 
-/* Whether the indices that touch own elements only get batches of their own. On a device with memory of its own, few others then
- * wait for elements, and those that need none are joined to few launches (plan_local.c). Elsewhere, and in
- * small operations, more batches cost more than they gain. */
+/* Whether the indices that touch own elements only get batches of their own. On a device with memory of its own, few
+ * batches then wait for elements of other nodes, and those that need none are joined into few launches (plan_local.c).
+ * Elsewhere, and in small operations, more batches cost more than they gain. */
 static bool parts_own(const dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;
@@ -201,7 +201,8 @@ static bool parts_own(const dcli_builder *builder)
     return parts;
 }
 
-/* Extend a node's part beyond the edges of the grid at which it lies: what an access reads there is no element of another node. */
+/* Extend a node's part beyond the edges of the grid at which it lies: what an access reads there is no element of
+ * another node. */
 static void extend(const dcli_operand *operand, const dcli_subscripts *subscripts, dcl_box *part)
 {
     const dcl_grid *grid = &operand->layout->grid;
@@ -220,7 +221,8 @@ static void extend(const dcli_operand *operand, const dcli_subscripts *subscript
     }
 }
 
-/* Find a box of the indices of a box that touch own elements only. @return it is empty if there is none, or it cannot be computed. */
+/* Find a box of indices, a part of `box`, that touch own elements only. *own_out is empty if there is none, or none can
+ * be computed. @return DCL_OK or DCL_ERR_NOMEM. */
 static dcl_status find_own(dcli_builder *builder, const dcl_box *box, dcl_box *own_out)
 {
     int64_t lo[DCL_MAX_RANK] = {0}, count[DCL_MAX_RANK];
@@ -249,7 +251,8 @@ static dcl_status find_own(dcli_builder *builder, const dcl_box *box, dcl_box *o
     return DCL_OK;
 }
 
-/* Plan a box of a tile: all of it, or the indices that touch own elements only, or the others. A few own ones stay with the others. */
+/* Plan a box of a tile, by builder->share: all of it, the indices that touch own elements only, or the others. If only
+ * a few touch own elements only, these stay with the others. */
 static dcl_status plan_share(struct batching *batching, const dcl_box *box)
 {
     enum { FEW = 16 }; /* a sixteenth of the box */
@@ -266,7 +269,7 @@ static dcl_status plan_share(struct batching *batching, const dcl_box *box)
     if (few)
         return plan_part(batching, box);
     dcli_box_list others = {0};
-    batching->count = 0; /* the tiles count with their own elements */
+    batching->count = 0; /* the tiles are counted in the batches of DCLI_SHARE_OWN */
     status = dcli_box_subtract(box, &own, &others);
     for (int64_t b = 0; b < others.count && status == DCL_OK; b++)
         status = plan_part(batching, &others.box[b]);

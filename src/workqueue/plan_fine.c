@@ -1,8 +1,8 @@
 /* workqueue/plan_fine.c - cuts the only batch of a plan into many that can be lent, and joins works that are launched
  * together.
  *
- * Works are cut after everything else was planned: a part of a work has the same bindings, but other offsets. So the cut
- * changes neither the exchange with other nodes nor the counters. */
+ * Works are cut after everything else was planned: a part of a work has the same bindings, but other offsets. So the
+ * cut changes neither the exchange with other nodes nor the counters. */
 #include "workqueue/plan_fine.h"
 
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "base/check.h"
 #include "segment/cut.h"
 
-enum { MOST_BATCHES = 1024 }; /* of small memory */
+enum { MOST_BATCHES = 1024 }; /* most batches of a plan whose batches are made smaller for lack of memory for loans */
 
-/* ---- cutting ------------------------------------------------------------------------------------------------------- */
+/* ---- cutting ----------------------------------------------------------------------------------------------------- */
 
-/* Whether other nodes could run parts of the plan. Not lent are tile kernels, plans of single elements, and plans that use
- * replicas or parts of other nodes. */
+/* Whether the plan is cut so that other nodes can run parts of it. Tile kernels, reductions, plans of single elements,
+ * and plans that make replicas or use stages, chunks or parts of other nodes are not cut. */
 static bool can_be_cut(const dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
@@ -35,11 +35,15 @@ static bool can_be_cut(const dcli_builder *builder)
     return true;
 }
 
-/* Elements of a batch that fits the memory of a question, if they are all sent: a thief has its inputs and results twice, in
- * stages and in messages. */
+/* How many elements a batch may have so that a question has memory for its loan even if all elements are sent: a thief
+ * has its inputs and results twice, in stages and in messages. */
 static int64_t elements_in_memory(const dcli_builder *builder)
 {
-    enum { TILES = 4, COPIES = 2 }; /* a question reserves 8 tiles (worker/stealing.c), and results do */
+    enum {
+        TILES = 4,
+        COPIES = 2
+    }; /* TILES: half of what a question reserves, and of what all results of a victim
+          may take (worker/stealing.c) */
     const dcli_body *body = builder->operation->body;
     int64_t bytes = 0;
     for (int a = 0; a < body->access_count; a++)
@@ -64,7 +68,7 @@ static int64_t most_elements(const dcli_builder *builder, int64_t owned)
     return dcli_min(most, dcli_max(elements_in_memory(builder), dcli_ceil_div(elements, MOST_BATCHES)));
 }
 
-/* Append a part of work number w, which has the indices lo .. lo + count - 1 of it per axis, counted in steps of its box. */
+/* Append a part of work number w: per axis the indices lo .. lo + count - 1 of its box, counted in steps of the box. */
 static dcl_status add_part(dcli_builder *builder, int64_t w, const int64_t lo[], const int64_t count[])
 {
     dcli_plan *plan = builder->plan;
@@ -83,7 +87,8 @@ static dcl_status add_part(dcli_builder *builder, int64_t w, const int64_t lo[],
     return DCL_OK;
 }
 
-/* Append a part to the last batch, or to a new one if that would become too large. @param taken  elements in it */
+/* Append a part to the last batch, or to a new one if the last would become too large.
+ * @param taken  number of elements in the last batch; updated */
 static dcl_status put_part(dcli_builder *builder, int64_t w, const int64_t lo[], const int64_t count[], int64_t most,
                            int64_t *taken)
 {
@@ -148,7 +153,7 @@ dcl_status dcli_plan_cut_fine(dcli_builder *builder, int64_t owned, int64_t tile
     return status;
 }
 
-/* ---- joining ------------------------------------------------------------------------------------------------------- */
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 /* Find the axis along which box b continues box a. @return -1: it does not. */
 static int axis_between(const dcl_box *a, const dcl_box *b)
@@ -178,7 +183,7 @@ static bool continues(const dcli_operation *operation, const dcli_plan *plan, co
     return same;
 }
 
-/* Join the last two of `count` works, if the one continues the other. */
+/* Join the last two of `count` works, if the last one continues the one before it. */
 static bool join_last(const dcli_operation *operation, const dcli_plan *plan, dcli_work works[], int64_t count)
 {
     dcli_work *before = count > 1 ? &works[count - 2] : NULL, *last = &works[count - 1];

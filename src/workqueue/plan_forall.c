@@ -355,12 +355,12 @@ static struct range whole_range(const dcl_box *box)
 /* How far a box has been cut, and so what to do with it next. */
 enum step {
     STEP_IN_GRID,        /* its reads lie in their grids; next: cut off the indices that read beyond periodic axes */
-    STEP_UNCHECKED,      /* nor do its reads cross periodic axes; next: cut off the indices that read other nodes'
-                            elements */
+    STEP_UNCHECKED,      /* its reads lie in their grids, and do not cross periodic axes; next: cut off the indices
+                            that read other nodes' elements */
     STEP_BORDER,         /* a border of a large box; next: cut it where a segment ends */
     STEP_CHECKED_BORDER, /* as STEP_BORDER, but reads may leave their grid */
-    STEP_AS_IS,
-    STEP_CHECKED /* STEP_AS_IS: nothing more is cut; STEP_CHECKED: neither, but reads may leave their grid */
+    STEP_AS_IS,          /* nothing more is cut; its reads lie in their grids, or cross only periodic axes */
+    STEP_CHECKED         /* nothing more is cut; its reads may leave their grids */
 };
 
 static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step);
@@ -588,9 +588,9 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
     return split_box(builder, box, &range, STEP_AS_IS, cuts_borders(box) ? STEP_BORDER : STEP_AS_IS);
 }
 
-/* In a plan for a pair: find out whether the indices of a box access nothing that the other node owns. Then the box adds
- * nothing to the plan: how other boxes are cut, and what they still need of that node, does not depend on it. A "no" may
- * be wrong. */
+/* In a plan for a pair: find out whether the indices of a box access nothing that the other node owns. Then the box
+ * adds nothing to the plan: how other boxes are cut, and what they still need of that node, does not depend on it. A
+ * "no" may be wrong. */
 static dcl_status find_apart(dcli_builder *builder, const dcl_box *box, bool *apart_out)
 {
     dcl_status status = DCL_OK;
@@ -728,8 +728,8 @@ static bool is_alone(const dcli_builder *builder)
     return true;
 }
 
-/* Discard everything planned so far, for a second attempt with smaller batches: a single batch would need too much
- * memory for stages. Called only if nothing is transferred. */
+/* Discard everything planned so far, to plan again with smaller batches: a single batch would need too much memory for
+ * stages. Called only if nothing is transferred. */
 static void start_over(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
@@ -745,8 +745,9 @@ static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t
     return dcli_min(tiles, dcli_max(1, terms->batch_bytes / dcli_max(1, tile_bytes)));
 }
 
-/* The same for this operation. Tiles are thin along the slowest axis. If kernels transpose an input along that axis, several tiles are
- * planned together, and cut along another one (plan_batches.c). */
+/* How many tiles become one batch of this operation: tiles_per_batch(), or more. Tiles are thin along the slowest axis.
+ * If kernels transpose an input along that axis, several tiles are planned together, and cut along another one
+ * (plan_batches.c). */
 static int64_t tiles_together(const dcli_builder *builder, int64_t tiles, int64_t owned)
 {
     enum { TOGETHER = 16, LARGE = 1 << 20 }; /* tiles; bytes of a batch from which on it matters */

@@ -1,8 +1,9 @@
 /* workqueue/plan_loan.c - the plan of a loan: the works of one or more batches of the victim, bound for the thief.
  *
- * Works that can be joined are one work. Stages of the victim's batches are stages of the thief, filled from where the thief finds the same elements. Accesses
- * that the victim binds to its own part, or to a part that it reads in place, are bound by the thief to the same part if
- * it reads that in place, and to a stage otherwise. All that is written is bound to stages. */
+ * Works that can be joined are one work. Stages of the victim's batches are stages of the thief, filled from where the
+ * thief finds the same elements. Accesses that the victim binds to its own part, or to a part that it reads in place,
+ * are bound by the thief to the same part if it reads that in place, and to a stage otherwise. All that is written is
+ * bound to stages. */
 #include "workqueue/plan_loan.h"
 
 #include <assert.h>
@@ -39,10 +40,11 @@ struct lending {
     int64_t exchanged_count, exchanged_capacity;
     struct placed *placed;
     int64_t placed_count, placed_capacity;
-    int64_t *stage_of; /* the loan's stage for each stage of the batches, batch by batch; -1: it needs none */
+    int64_t *stage_of; /* the loan's stage for each stage of the batches, batch by batch; -1: the loan needs none for
+                          it */
 };
 
-/* ---- batches that may be lent ------------------------------------------------------------------------------------- */
+/* ---- batches that may be lent ------------------------------------------------------------------------------------ */
 
 /* Whether some batch makes a replica: later ones may use it. */
 static bool makes_replica(const dcli_plan *plan)
@@ -68,7 +70,7 @@ static dcl_status check(const dcli_operation *operation, const dcli_plan *own, i
                      b, operation->number, own->batch_count);
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 static dcl_status place(struct lending *lending, int64_t stage, bool out, const dcli_piece *piece)
 {
@@ -140,9 +142,9 @@ static dcl_status pieces_of_part(struct lending *lending, int64_t stage, const d
     return status;
 }
 
-/* ---- stages of the victim's batch --------------------------------------------------------------------------------- */
+/* ---- stages of the victim's batch -------------------------------------------------------------------------------- */
 
-/* Whether a kernel uses a stage, not only pieces of other stages do. */
+/* Whether a kernel uses stage `s` of the victim's plan. If not, only pieces of other stages come from it. */
 static bool is_bound(const struct lending *lending, int64_t s)
 {
     const dcli_plan *own = lending->own;
@@ -156,7 +158,8 @@ static bool is_bound(const struct lending *lending, int64_t s)
     return false;
 }
 
-/* The entry of `stage_of` of a stage of one of the batches. Batches that follow each other may have stages that do not. */
+/* Find the entry of lending->stage_of for stage `s` of the victim's plan, which belongs to one of the batches. Their
+ * entries follow one another, but between the stages of two batches there may be stages of others. */
 static int64_t *stage_of(const struct lending *lending, int64_t s)
 {
     int64_t *first = lending->stage_of;
@@ -199,7 +202,7 @@ static dcl_status take_stage(struct lending *lending, int64_t s)
     return status;
 }
 
-/* ---- accesses of parts -------------------------------------------------------------------------------------------- */
+/* ---- accesses of parts ------------------------------------------------------------------------------------------- */
 
 /* How one access of a work is bound by the thief. */
 struct bound {
@@ -265,8 +268,8 @@ static bool may_share(const struct lending *lending, const struct bound bounds[]
            !is_written_by_other(lending, bounds, b);
 }
 
-/* Find the box of a common stage for access a and those that may share it: around all their footprints, if it has no more
- * elements than they have together; else only those with the same footprint. */
+/* Find the box of a common stage for access a and those that may share it: around all their footprints, if it has no
+ * more elements than they have together; else only those with the same footprint. */
 static dcl_box common_box(const struct lending *lending, const struct bound bounds[], int a, bool *all_out)
 {
     dcl_box box = bounds[a].view.foot;
@@ -280,8 +283,8 @@ static dcl_box common_box(const struct lending *lending, const struct bound boun
     return *all_out ? box : bounds[a].view.foot;
 }
 
-/* A stage of an earlier work of the batch with the same elements of the same part, which are only read; -1: none. The
- * last ones are looked at. */
+/* Find a stage that an earlier work got for the same box of the same part, and that is only read, among the last
+ * LOOK_BACK stages. @return -1: there is none. */
 static int64_t find_stage(const struct lending *lending, const int64_t parts[], int64_t first, int k, int node,
                           const dcl_box *box)
 {
@@ -377,7 +380,7 @@ static dcl_status take_work(struct lending *lending, struct part_stages *parts, 
     return status;
 }
 
-/* ---- the whole loan ----------------------------------------------------------------------------------------------- */
+/* ---- the whole loan ---------------------------------------------------------------------------------------------- */
 
 /* Put the items of the chunks into the pieces of their stages, and note where the victim finds the inputs. */
 static dcl_status place_items(struct lending *lending, dcli_loan *loan)

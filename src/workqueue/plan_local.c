@@ -55,8 +55,9 @@ static sizes sizes_of(const dcli_builder *builder, const dcli_batch *batch)
     return sizes;
 }
 
-/* Whether what this node receives is in long rows, which cross without kernels. What it sends is then probably alike, and a long
- * launch, behind which packing and unpacking would wait, delays nothing. */
+/* Whether all elements that this node receives are in long rows, which are copied without kernels. Then those that it
+ * sends are probably in long rows, too, and a long launch delays nothing. Otherwise the kernels that pack and unpack
+ * would wait for it. */
 static bool receives_rows(const dcli_builder *builder)
 {
     const dcli_plan *plan = builder->plan;
@@ -80,8 +81,10 @@ static bool fits(const dcli_builder *builder, int64_t most, const sizes *a, cons
     return a->output + b->output <= most && (b->stages == 0 || a->stages + b->stages <= builder->terms->batch_bytes);
 }
 
-/* Join neighbouring local batches. @param local_out  per new batch: whether it is local. @param number_out
- * [batch_count] per old batch: the new one that contains it. @return the number of new batches. */
+/* Join neighbouring local batches.
+ * @param local_out   per new batch: whether it is local.
+ * @param number_out  [batch_count] per old batch: the new batch that contains it.
+ * @return the number of new batches. */
 static int64_t join(dcli_builder *builder, bool local_out[], int64_t number_out[])
 {
     dcli_plan *plan = builder->plan;
@@ -120,8 +123,8 @@ static int64_t first_local(const dcli_plan *plan, const bool local[])
     return exchanges || count == plan->batch_count ? count : (count + 1) / 2;
 }
 
-/* Reorder the batches: the first `first` local ones, those that are not local, the other local ones. @param number
- * [before] for each batch before the joining: the one that contains it; updated. */
+/* Reorder the batches: the first `first` local ones, those that are not local, the other local ones.
+ * @param number  [before] for each batch before joining: the batch that contains it now; updated. */
 static dcl_status reorder(dcli_plan *plan, const bool local[], int64_t first, int64_t before, int64_t number[])
 {
     int64_t *to = dcli_malloc((size_t)plan->batch_count * sizeof *to), next = 0;

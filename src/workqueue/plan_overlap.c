@@ -1,7 +1,9 @@
-/* workqueue/plan_overlap.c - the plan of a loop body that uses the lines around parts (overlap.h): one batch with one work.
+/* workqueue/plan_overlap.c - the plan of a loop body that uses the lines around parts (overlap.h): one batch with one
+ * work.
  *
- * The batch first receives the lines around the parts of its fresh operands, which are copied into the memory of the part. The
- * work covers the node's indices and those of the lines that it also computes. All of its accesses are bound to the part. */
+ * The batch first receives the lines around the parts of its fresh operands, which are copied into the memory of the
+ * part. The work covers the node's indices and those of the lines that it also computes. All of its accesses are bound
+ * to the part. */
 #include <assert.h>
 
 #include "base/check.h"

@@ -1,10 +1,11 @@
-/* workqueue/plan_panels.c - a contraction C(i,j) += A(i,k) * B(k,j) whose factors come from other nodes is planned in panels: first the
- * batches of all tiles for the first indices k, then those for the next ones. So a node holds a panel of each factor only, and
- * the next panel arrives while it computes. As batches run in order, the chain of an element goes on where it was interrupted.
+/* workqueue/plan_panels.c - a contraction C(i,j) += A(i,k) * B(k,j) whose factors come from other nodes is planned in
+ * panels: first the batches of all tiles for the first indices k, then those for the next ones. So a node holds a panel
+ * of each factor only, and the next panel arrives while it computes. As batches run in order, the chain of an element
+ * goes on where it was interrupted.
  *
- * Source: R. van de Geijn and J. Watts, "SUMMA: Scalable Universal Matrix Multiplication Algorithm", Concurrency: Practice and
- * Experience 9 (1997). Panels are sent by their owners to each node that needs them, instead of along rows and columns of
- * nodes, because maps need not form such a grid. */
+ * Source: R. van de Geijn and J. Watts, "SUMMA: Scalable Universal Matrix Multiplication Algorithm", Concurrency:
+ * Practice and Experience 9 (1997). Panels are sent by their owners to each node that needs them, instead of along rows
+ * and columns of nodes, because maps need not form such a grid. */
 #include "workqueue/plan_panels.h"
 
 #include "base/check.h"
@@ -12,9 +13,9 @@
 
 enum {
     DEPTH = 1024, /* most indices of a panel: C is read and written once per panel */
-    LEAST_DEPTH =
-        256, /* least indices of a panel, because kernels take this many at a time; fewer only if memory for received
-                elements is short */
+    /* Least indices of a panel, because kernels take this many at a time; fewer only if memory for received elements is
+     * short. */
+    LEAST_DEPTH = 256,
     POOL_SHARE = 4,  /* a panel takes at most this part of the pool, so that the next ones can arrive */
     MOST_OWNERS = 16 /* along the reduced index; with more, panels do not end where an owner's part ends */
 };
@@ -54,8 +55,9 @@ static dcl_status find_own_box(dcli_builder *builder, dcl_box *box_out)
     return status;
 }
 
-/* The number of blocks into which the reduced index of a factor is divided among nodes; 1: it is not, or not by blocks. @param
- * axis_out  the axis of the array. */
+/* The number of blocks into which the reduced index of a factor is divided among nodes; 1: it is not divided, or not by
+ * blocks.
+ * @param axis_out  the axis of the array. */
 static int64_t blocks_along(const dcli_builder *builder, const dcli_subscripts *own, int a, int *axis_out)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);

@@ -8,7 +8,8 @@
  *  Call it after the accesses are analysed. */
 bool dcli_points_can_plan(const dcli_builder *builder);
 
-/** Plan a batch of a body that dcli_points_can_plan() accepts: as dcli_plan_batch() does, in a fraction of the time. */
+/** Plan a batch of tiles, or several, for a body that dcli_points_can_plan() accepts: as the general planner does
+ *  (plan_batch() in plan_batches.c), in a fraction of the time. */
 dcl_status dcli_plan_points(dcli_builder *builder, int64_t first, int64_t count, int64_t most);
 
 #endif

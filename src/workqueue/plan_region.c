@@ -4,7 +4,7 @@
 
 #include "segment/declared.h"
 
-/* ---- portions ----------------------------------------------------------------------------------------------------- */
+/* ---- portions ---------------------------------------------------------------------------------------------------- */
 
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a);
 static dcl_status plan_without_gaps(dcli_builder *builder, const dcl_box *box);
@@ -48,7 +48,7 @@ static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a
     return status;
 }
 
-/* ---- gaps --------------------------------------------------------------------------------------------------------- */
+/* ---- gaps -------------------------------------------------------------------------------------------------------- */
 
 /* As find_gaps() for a tile kernel: a tile with a halo needs consecutive indices. */
 static int find_gaps_in_tile(const dcli_builder *builder, const dcl_box *box)

@@ -96,8 +96,8 @@ static dcl_status move_region(dcli_builder *builder, int k, int peer, const dcli
 }
 
 /* Find the boxes of a peer's region that are needed for the first time, and that no replica of this node contains. They
- * replace the contents of builder->fresh. The set of what is needed already is one per owner, so that a plan for a pair,
- * which does not look at other owners' elements, finds the same boxes. */
+ * replace the contents of builder->fresh. The set of what is needed already is one per owner, so that a plan for a
+ * pair, which does not look at other owners' elements, finds the same boxes. */
 static dcl_status find_fresh(dcli_builder *builder, int k, int peer, const dcl_box *box)
 {
     dcli_seen *seen = &builder->seen[k];
@@ -294,7 +294,7 @@ static dcl_status stage_together(dcli_builder *builder, int a, struct dcli_view 
     return status;
 }
 
-/* ---- replicas ------------------------------------------------------------------------------------------------------ */
+/* ---- replicas ---------------------------------------------------------------------------------------------------- */
 
 static dcl_status add_source(dcli_builder *builder, int k, const dcl_box *box)
 {
@@ -428,7 +428,7 @@ static dcl_status stage_replica(dcli_builder *builder, int a, struct dcli_view *
     return status == DCL_OK ? add_source(builder, k, &view->foot) : status;
 }
 
-/* ---- copies ahead of use ------------------------------------------------------------------------------------------ */
+/* ---- copies ahead of use ----------------------------------------------------------------------------------------- */
 
 dcl_status dcli_lacks(dcli_builder *builder, int k, const dcl_box *box, bool *lacks_out)
 {
@@ -471,7 +471,7 @@ dcl_status dcli_around_stage(dcli_builder *builder, int k, const dcl_box *box, i
     return status == DCL_OK ? move_box(builder, k, box, &move) : status;
 }
 
-/* ---- stages of a work --------------------------------------------------------------------------------------------- */
+/* ---- stages of a work -------------------------------------------------------------------------------------------- */
 
 static dcl_status stage_alone(dcli_builder *builder, int a, struct dcli_view *view)
 {

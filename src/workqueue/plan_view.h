@@ -53,7 +53,7 @@ static inline bool dcli_reads_parts(const dcli_builder *builder)
     return (builder->terms->ways[builder->self].can & DCLI_CAN_READ_ANY) != 0;
 }
 
-/** Whether an access is the one whose owners compute: it touches their own elements only. */
+/** Whether `a` is the access whose owners compute: each node touches only its own elements by it. */
 static inline bool dcli_is_home(const dcli_builder *builder, int a) { return a == builder->operation->body->home; }
 
 static inline bool dcli_needs_content(const dcli_body_access *access)
@@ -98,8 +98,8 @@ dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 /** Plan a box that declared reaches do not cut any further. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
-/** Plan all tiles, `per_batch` of them as a batch, or several if they are much larger than intended. @param most
- *  elements of the first output per batch; up to twice as many are not cut. */
+/** Plan all tiles, `per_batch` of them as a batch, or as several if they are much larger than intended.
+ *  @param most  elements of the first output per batch; tiles with less than about twice this many are not cut. */
 dcl_status dcli_plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most);
 
 /** At the end: count the tiles with something to compute. */
@@ -123,8 +123,8 @@ static inline bool dcli_has_copies(const dcli_builder *builder, int k)
     return builder->seen[k].keeps || builder->seen[k].copied;
 }
 
-/** Whether a box intersects a replica of operand k, from before the operation or made by this plan. False if there was
- *  none before. */
+/** Whether a box intersects a replica of operand k, from before the operation or made by this plan. False if no replica
+ *  of the operand is from before. */
 bool dcli_meets_copy(const dcli_builder *builder, int k, const dcl_box *box);
 
 /** Find out whether some elements of a box have other owners, and no replica contains the whole box. */
@@ -133,8 +133,8 @@ dcl_status dcli_lacks(dcli_builder *builder, int k, const dcl_box *box, bool *la
 /** Let the current batch copy a part of a box into a replica of the box. Parts of all batches are disjoint. */
 dcl_status dcli_copy_part(dcli_builder *builder, int k, const dcl_box *copy, const dcl_box *part);
 
-/** Let the current batch receive lines around this node's part of operand k: a box that others own. @param offset  of its
- *  first element in the memory of the part. */
+/** Let the current batch receive lines around this node's part of operand k: a box that others own.
+ *  @param offset  of its first element in the memory of the part. */
 dcl_status dcli_around_stage(dcli_builder *builder, int k, const dcl_box *box, int64_t offset);
 
 /** Get the stage of this batch that stands for an existing replica; add it if there is none. */

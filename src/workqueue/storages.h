@@ -11,26 +11,28 @@ typedef struct dcli_numbers {
     int64_t count, capacity;
 } dcli_numbers;
 
-/** For one peer: the last operation seen in which it reads our part, and the last in which it writes to it; 0: none. */
+/** For one peer: the last operation seen in which the peer reads our part, and the last in which the peer writes to it;
+ *  0: none. */
 typedef struct dcli_touch {
     int peer;
     int64_t read, write;
 } dcli_touch;
 
 typedef struct dcli_storage {
-    int64_t id;         /* id of the storage; 0: this slot of the table is free */
+    int64_t id;         /* id of the storage */
     int64_t last_write; /* last operation seen that writes it, on any node */
     dcli_touch *touch;  /* [touch_count] by peer, ascending: peers that may still access our part */
     int64_t touch_count, touch_capacity;
-    int64_t prune_at;        /* dcli_storage_prune() acts when the lists have 32 entries more than this */
+    int64_t prune_at;        /* dcli_storage_prune() acts when both lists together have over 32 entries more than
+                                this */
     dcli_numbers failures;   /* operations after which its contents are undefined */
-    int64_t failed_at;       /* for the caller: when the last of them was recorded */
+    int64_t failed_at;       /* for the caller: its number of failures known when the last of these was recorded */
     dcli_numbers overwrites; /* operations that overwrite all of it */
 } dcli_storage;
 
 /** A table of storages by id. Start with {0}. */
 typedef struct dcli_storages {
-    dcli_storage **slot;
+    dcli_storage **slot; /* [capacity] a power of two, or 0; NULL: the slot is free */
     int64_t count, capacity;
 } dcli_storages;
 
