@@ -113,8 +113,8 @@ static struct dcli_loops_bound *write_down(dcli_loops_plan *plan, isl_pw_aff *of
     return made;
 }
 
-/* Find the rows of a bound. Bounds are evaluated in the same order again and again, so the one after the last hit is
- * compared first. */
+/* Find the rows of a bound. Bounds are evaluated in the same order again and again, so the bound that follows the last
+ * one found is compared first. */
 static struct dcli_loops_bound *find(dcli_loops_plan *plan, isl_pw_aff *of)
 {
     for (int64_t n = 0, at = plan->bound_next; n < plan->bound_count; n++, at++) {

@@ -178,7 +178,8 @@ static bool restrict_loop(dcli_loops_loop *loop, bool high, const dcli_loops_lin
     return dcli_add(value->constant, more, &bound->constant);
 }
 
-/* Replace a loop by three: the values before, at, and after the one at which it is cut, or the other way round if it counts down. */
+/* Replace a loop by three: for the values before the value at which it is cut, for this value, and for those after it;
+ * in the other order if the loop counts down. */
 static bool cut(dcli_loops_tree *tree, const struct place *place, bool done[])
 {
     enum { PARTS = 3 };

@@ -258,7 +258,8 @@ static bool is_inside(const dcli_loops_writer *writer, int s, int loop)
     return dcli_loops_in(writer->operation->statements, s) && dcli_loops_depth_in(writer->tree, s, loop) >= 0;
 }
 
-/* Whether some iteration that would run without it violates `c<d> RELATION linear`. */
+/* Whether a bound of a loop needs a test: without it, some iteration would run whose counter c<d> of the loop fulfils
+ * `c<d> VIOLATED linear`, for the relation `violated`. */
 static bool is_needed(dcli_loops_writer *writer, int loop, const char *violated, const dcli_loops_linear *linear)
 {
     int d = writer->tree->loop[loop].depth;
@@ -291,9 +292,10 @@ static void put_bound(dcli_loops_writer *writer, int loop, const char *relation,
     dcli_text_put(writer->out, ") %s", then);
 }
 
-/* Put the bound of a fixed loop as a limit of the free loop around it, if that is possible: `limit` is not negative
- * where the bound holds.
- * @param row, sign  of the index that is added to `limit` */
+/* Put a bound of a fixed loop as a test in the free loop around it, if that is possible: a test that skips an iteration
+ * of the free loop, or leaves it. `limit`, with the index added, is not negative where the bound holds.
+ * @param row, sign  the index that is added to `limit`, and the sign with which it is added.
+ * @return false: the counter of the free loop has another factor in `limit` than 1 and -1; nothing was put. */
 static bool put_limit(dcli_loops_writer *writer, int free_loop, int row, int sign, const dcli_loops_linear *limit)
 {
     int depth = writer->tree->loop[free_loop].depth, around[DCLI_LOOPS_DEPTH] = {0};
@@ -311,7 +313,9 @@ static bool put_limit(dcli_loops_writer *writer, int free_loop, int row, int sig
     return true;
 }
 
-/* Put the bounds of the fixed loop that is all that a free loop contains as limits of the free loop. */
+/* Put the bounds of fixed loop `number` as tests that skip iterations of `free_loop`, or leave it. Call it only if the
+ * free loop contains nothing but the fixed loop. Does nothing unless both have a step of 1, or if the fixed loop is
+ * turned. */
 static void put_limits(dcli_loops_writer *writer, int free_loop, int number)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
@@ -454,8 +458,8 @@ bool dcli_loops_holds(const dcli_loops_writer *writer, const dcli_loops_node *no
     return false;
 }
 
-/* The only one of these nodes that contains statements of the operation, if it is a loop; NULL: there are several,
- * or it is none. */
+/* The only one of these nodes that contains statements of the operation, if that node is a loop; NULL: it is no loop,
+ * or there are several such nodes or none. */
 static const dcli_loops_node *only_loop(const dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     const dcli_loops_node *found = NULL;
@@ -675,8 +679,10 @@ static const dcli_loops_node *last_node(const dcli_loops_writer *writer, const d
     return found;
 }
 
-/* Find a free loop that counts upwards by 1 and is the last thing that a thread runs. Only then may operations run, one after the
- * other, the statements before the loop, and parts of the loop. @param all_out  whether a thread runs nothing but this loop. @return NULL: none */
+/* Find a free loop that counts upwards by 1 and is the last thing that a thread runs. Only then may several operations,
+ * one after the other, run the statements before the loop and parts of the loop.
+ * @param all_out  whether a thread runs nothing but this loop.
+ * @return NULL: there is none. */
 static const dcli_loops_node *loop_of_parts(const dcli_loops_writer *writer, bool *all_out)
 {
     const dcli_loops_run *run = writer->operation->run;
@@ -692,7 +698,7 @@ static const dcli_loops_node *loop_of_parts(const dcli_loops_writer *writer, boo
     return fits ? last : NULL;
 }
 
-/* Note which arguments are the bounds of that loop. */
+/* Note which arguments are the bounds of writer->parts, the loop that runs in parts. */
 static void mark_parts(dcli_loops_writer *writer)
 {
     dcli_loops_operation *operation = writer->operation;
@@ -704,7 +710,8 @@ static void mark_parts(dcli_loops_writer *writer)
     }
 }
 
-/* Generate a share of the body. @param ranges  the operands that the ranges use */
+/* Generate a share of the body.
+ * @param ranges  bit k: the ranges use operand k. */
 static char *put_share(dcli_loops_writer *writer, int share, uint64_t ranges, uint64_t *uses_out)
 {
     dcli_text out = {0}, *whole = writer->out;

@@ -42,8 +42,8 @@ typedef struct dcli_loops_run {
     int row, sign; /* HOSTED: `row` is the number of the host */
     int statement; /* FIXED: `rest` is a sum of counters of the loops around this statement; inner loops among them
                       may be HOSTED or `turned` */
-    int turned;    /* FIXED: threads run the loop inside this one, whose counter is in `rest`, around this one: 1
-                   upwards, -1 downwards; 0: they do not */
+    int turned;    /* FIXED: 1 or -1: threads run the loop inside this loop, whose counter is in `rest`, around this
+                      loop, upwards or downwards; 0: they do not */
     dcli_loops_linear rest;
     isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
     isl_pw_aff *low, *high; /* the least and the greatest */
@@ -75,13 +75,14 @@ typedef struct dcli_loops_operation {
     dcli_loops_mask statements;
     dcli_loops_hosts hosts;
     int rank;
-    int along; /* threads compute whole lines of the outputs along this axis, and their index along it is 0; -1: they compute one
-                  element (loop/lines.c) */
+    /* Threads compute whole lines of the outputs along this axis, and their index along it is 0; -1: they compute one
+     * element (loop/lines.c). */
+    int along;
     int output_count, output[DCLI_LOOPS_STATEMENTS]; /* the arrays that are written, the first one in the text first */
     dcli_loops_run run[DCLI_LOOPS_MOST];             /* by loop */
-    isl_map *threads
-        [DCLI_LOOPS_STATEMENTS]; /* by statement: to the indices of the elements whose threads run an iteration */
-    isl_set *box;                /* the threads */
+    /* By statement: from its iterations to the indices of the elements whose threads run them. */
+    isl_map *threads[DCLI_LOOPS_STATEMENTS];
+    isl_set *box; /* the threads */
     int slant_count;
     dcli_loops_slant slant[DCLI_LOOPS_SLANTS];
     isl_set *over; /* only threads of the box that are in this set are started; NULL: all are */
@@ -93,9 +94,10 @@ typedef struct dcli_loops_operation {
     dcli_loops_copy copy[DCLI_LOOPS_STATEMENTS];
     bool parallel;       /* threads take the place of a loop */
     char *body, *ranges; /* ranges: the text of DCL_OVER; NULL: none */
-    char *head,
-        *rest; /* what threads run before their last loop, and that loop; NULL: it is all that they run, or runs in no parts */
-    uint64_t head_uses, rest_uses; /* their operands */
+    /* What threads run before their last loop, and that loop; NULL: they run nothing but the loop, or it does not run
+     * in parts. */
+    char *head, *rest;
+    uint64_t head_uses, rest_uses; /* bit k: `head`, `rest` uses operand k */
     int reach_count;
     dcli_loops_reader reader[DCLI_LOOPS_REACHES]; /* of lines: the reads of inputs */
     int operand_count;
@@ -171,7 +173,7 @@ isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hos
 isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, const dcli_loops_hosts *hosts);
 /** Put the parameters: `[p0,p1] -> `. */
 void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
-/** The loop of statement s at depth d is number `loop`: d; -1: it is not around s. */
+/** The depth at which loop `loop` is around statement s; -1: it is not around s. */
 int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop);
 /** Whether a loop can count in its own steps: its first value depends on no outer counter, and its step is at most
  *  INT16_MAX in size. Other loops visit every value between the bounds. */
@@ -187,7 +189,7 @@ void dcli_loops_bounds(dcli_loops_sets *sets, const isl_set *set, int d, isl_pw_
 /** The smallest box around a set, which is taken. */
 isl_set *dcli_loops_box(dcli_loops_sets *sets, isl_set *set);
 
-/** The loop that threads run around a turned loop: the one that is written inside it, alone. */
+/** The loop that threads run around a turned loop: in the text it is the only node inside the turned loop. */
 static inline int dcli_loops_inner(const dcli_loops_tree *tree, int loop)
 {
     return tree->loop[loop].node->first->number;

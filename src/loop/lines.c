@@ -96,8 +96,8 @@ static void put_index(dcli_loops_writer *writer, int axis, const char *position)
                   writer->tree->name[first].name, axis, position);
 }
 
-/* Put nodes so that a loop that runs in order is around the one over the lines of a strip.
- * @return false: that is not possible, because a condition around such a loop may differ between lines. */
+/* Put nodes so that a loop that runs in order is around the loop over the lines of a strip. @return false: that is not
+ * possible, because a condition around such a loop may differ between lines. */
 static bool put_strip(dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     while (node != NULL) {

@@ -146,8 +146,9 @@ static bool turn(const dcli_loops_tree *tree, const dcli_loops_statement *statem
     return true;
 }
 
-/* Determine how threads run the loops around one statement that writes an array. @param along  the axis of lines; -1: none. @return false: a counter has a
- * factor other than 1 and -1 in a subscript, and its loop cannot be turned. */
+/* Determine how threads run the loops around one statement that writes an array.
+ * @param along  the axis of lines; -1: none.
+ * @return false: a counter has a factor other than 1 and -1 in a subscript, and its loop cannot be turned. */
 static bool find_ways(const dcli_loops_tree *tree, int s, const dcli_loops_hosts *hosts, int along,
                       dcli_loops_run run_out[])
 {

@@ -23,7 +23,8 @@ typedef struct dcli_loops_parser {
     dcli_loops_test choice[DCLI_LOOPS_TESTS];
     int scope_count; /* the variables that can be used here, the innermost declared last */
     int scope[DCLI_LOOPS_SCALARS];
-    dcli_loops_statement *statement; /* the one whose expressions are read; NULL: a bound or a condition */
+    dcli_loops_statement *statement; /* the statement whose expressions are read; NULL: those of a bound or a
+                                        condition are read */
 } dcli_loops_parser;
 
 /** Read an expression. @return NULL: it has an error, which was reported. */

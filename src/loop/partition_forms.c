@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "loop/partition_search.h"
 
-/* Subtract multiples of two rows so that other[column] becomes 0, then divide by the common factor. @return false:
- * overflow */
+/* Subtract a multiple of `row` from a multiple of `other`, so that other[column] becomes 0, then divide `other` by the
+ * common factor. @return false: overflow */
 static bool eliminate(int64_t other[], const int64_t row[], int column)
 {
     int64_t factor = row[column], more = other[column], common = 0;
@@ -21,7 +21,8 @@ static bool eliminate(int64_t other[], const int64_t row[], int column)
     return true;
 }
 
-/* Add a form's factors to those in a matrix. @return whether they are independent of those in it. */
+/* Add a form's factors to a matrix only if they are independent of its rows. @return whether they were added; false
+ * also on overflow. */
 bool dcli_partition_add_form(dcli_partition_forms *forms, const dcli_loops_linear *form)
 {
     int64_t row[DCLI_LOOPS_DEPTH];
@@ -42,7 +43,7 @@ bool dcli_partition_add_form(dcli_partition_forms *forms, const dcli_loops_linea
     return true;
 }
 
-/* The factors of counters alone in the forms of a statement: those of hosts tell no iterations apart. */
+/* Form n of a statement, with 0 as the factors of the hosts' counters. */
 dcli_loops_linear dcli_partition_of_counters(const dcli_partition_search *search, int s, int n)
 {
     dcli_loops_linear form = search->found->number[s][n];

@@ -38,7 +38,8 @@ typedef struct dcli_partition_forms {
     int pivot[DCLI_LOOPS_DEPTH]; /* column of the first element of each row; no other row has one there */
 } dcli_partition_forms;
 
-/** Add the factors of a form to a matrix. @return whether they are linearly independent of those in it. */
+/** Add the factors of a form to a matrix, if they are linearly independent of its rows. @return whether they were
+ *  added; false also if numbers overflow 64 bits. */
 bool dcli_partition_add_form(dcli_partition_forms *forms, const dcli_loops_linear *form);
 /** Form n of a statement without the hosts' counters, which are the same for all iterations that are compared. */
 dcli_loops_linear dcli_partition_of_counters(const dcli_partition_search *search, int s, int n);

@@ -25,11 +25,11 @@ enum {
     MOST_OPERATIONS_OF_ISL = 60 * 1000 * 1000, /* a second or two */
     MOST_TESTS_BESIDE = 400, /* pairs of statements that are tested for loops that run beside each other */
     MOST_ATTEMPTS_BESIDE = 6,
-    MOST_BESIDE = 8,         /* statements */
+    MOST_BESIDE = 8,         /* most statements whose loops run beside each other */
     MOST_COUNTER = 1 << 30,  /* greatest index of a variable that becomes an array */
-    MOST_ELEMENTS = 1 << 28, /* most elements of it */
-    MOST_IN_ORDER =
-        16384 /* most operations of one thread that the program starts for a loop: some tenths of a second */
+    MOST_ELEMENTS = 1 << 28, /* most elements of such an array */
+    /* Most operations of one thread that the program starts for a loop: some tenths of a second. */
+    MOST_IN_ORDER = 16384
 };
 
 struct planner {
@@ -208,8 +208,8 @@ static bool may_host(struct planner *planner, dcli_loops_mask statements, int lo
     return true;
 }
 
-/* Whether the program already runs all loops around a loop, each for all statements at once. Then it may run this
- * one next, as in the order of the text. Where it runs different loops of statements as one, it may not. */
+/* Whether the program already runs all loops around `loop`, each for all statements at once. Then it may run `loop`
+ * next, as in the order of the text. Where it runs different loops of statements as one, it may not. */
 static bool is_outermost(const struct planner *planner, dcli_loops_mask statements, int loop,
                          const dcli_loops_hosts *hosts)
 {
@@ -238,7 +238,7 @@ static bool may_be_hosted(const struct planner *planner, dcli_loops_mask stateme
     return hosts->count < DCLI_LOOPS_DEPTH;
 }
 
-/* Remove the operations that an attempt has made. */
+/* Remove the operations from number `operation_count` on, whose plan was given up. */
 static void take_back(struct planner *planner, int operation_count)
 {
     while (planner->plan->operation_count > operation_count)
@@ -470,8 +470,9 @@ static bool are_better_as_elements(struct planner *planner, dcli_loops_mask stat
     return better;
 }
 
-/* Make the open operation and a circle one operation on lines, if one of them needs lines, and the other one needs them, too, or
- * concerns one element of each. @return NULL: this is not possible */
+/* Make the open operation and a circle one operation on lines. The open operation must compute lines along the same
+ * axis, or elements with one index only along it; and the circle must not be faster as an operation of elements.
+ * @return NULL: this is not possible. */
 static dcli_loops_operation *join_lines(struct planner *planner, dcli_loops_mask circle,
                                         const dcli_loops_operation *open, const dcli_loops_hosts *hosts)
 {
@@ -701,7 +702,7 @@ static bool find_grid(dcli_loops_sets *sets, int variable, dcl_grid *grid_out)
     return true;
 }
 
-/* Note that variables are to be arrays. */
+/* Record in `change` that variables become arrays, except those whose arrays would be too large. */
 static void expand(struct change *change, dcli_loops_plan *plan, uint32_t variables)
 {
     for (int v = 0; v < DCLI_LOOPS_SCALARS && plan->sets != NULL; v++)

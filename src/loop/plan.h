@@ -31,8 +31,8 @@ typedef struct dcli_loops_operand {
     dcli_loops_place place; /* of an array in the nest: where the operation reads or writes it */
 } dcli_loops_operand;
 
-/** The subscripts of a read along an axis, for threads with indices x[r] along the other axes than that of lines: low to
- *  high, each plus the sum of index[r] * x[r]. */
+/** The subscripts of a read along an axis, for threads with indices x[r] along the other axes than that of lines: low
+ *  to high, each plus the sum of index[r] * x[r]. */
 typedef struct dcli_loops_span {
     int64_t low, high, index[DCL_MAX_RANK];
 } dcli_loops_span;
@@ -51,14 +51,15 @@ typedef struct dcli_loops_call {
     const int64_t
         *counter; /* of the loops that the program runs around it, the outermost first; borrowed during the call */
     const char *body;
-    int along; /* -1: it is a body. Otherwise the axis of lines. The tile kernel also has two arguments of type long: `q_items`, the number
-                  of work-items, and `q_lanes`, 1 or DCLI_LOOPS_LANES */
+    /* -1: it is a body. Otherwise the axis of lines. The tile kernel also has two arguments of type long: `q_items`,
+     * the number of work-items, and `q_lanes`, 1 or DCLI_LOOPS_LANES. */
+    int along;
     int reach_count;
     const dcli_loops_reach *reach; /* [reach_count], borrowed during the call */
-    const char *head,
-        *rest; /* the body without the loop that runs in parts, and this loop, with all outputs as inputs too; NULL: it is
-                                all of the body, or there is none */
-    uint64_t head_uses, rest_uses; /* bit k: they use operand k */
+    /* The body without the loop that runs in parts, and this loop, with all outputs as inputs too; NULL: the loop is
+     * all of the body, or no loop runs in parts. */
+    const char *head, *rest;
+    uint64_t head_uses, rest_uses; /* bit k: `head`, `rest` uses operand k */
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS];
     dcl_box box;
@@ -88,7 +89,9 @@ dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, v
  *  @param all_out  whether they are all elements of the box. */
 dcl_status dcli_loops_plan_touches(dcli_loops_plan *plan, int array, bool written, dcl_box *box_out, bool *all_out);
 
-/** The arrays that an operation writes. @param operation  0, 1, ... @return [*count_out], borrowed; NULL: there are no more operations. */
+/** The arrays that an operation writes.
+ *  @param operation  0, 1, ...
+ *  @return [*count_out], borrowed; NULL: there are no more operations. */
 const int *dcli_loops_plan_outputs(const dcli_loops_plan *plan, int operation, int *count_out);
 
 /** Print the plan: per line an operation or a loop around operations; for tests and people.
@@ -104,7 +107,9 @@ void dcli_loops_plan_explain(const dcli_loops_plan *plan, dcli_text *out);
 
 /** Whether some operation computes whole lines, because axes of arrays are `whole`. */
 bool dcli_loops_plan_has_lines(const dcli_loops_plan *plan);
-/** The smallest box that an operation on lines reads of an input. @param box  of the first output. @return false: it reads nothing */
+/** The smallest box that an operation on lines reads of an input.
+ *  @param box  of the first output.
+ *  @return false: nothing is read. */
 bool dcli_loops_lines_read(const dcli_loops_call *call, int operand, const dcl_grid *grid, const dcl_box *box,
                            dcl_box *reads_out);
 

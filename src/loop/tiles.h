@@ -1,14 +1,15 @@
-/* loop/tiles.h - split an operation of a nest into steps, so that data larger than the memory of the nodes streams through them.
+/* loop/tiles.h - split an operation of a nest into steps, so that data larger than the memory of the nodes streams
+ * through them.
  *
- * The indices of an operation are independent of each other (its plan was verified), so each box of them can be a step of its own.
- * Axis d is split into parts[d] parts of length[d] indices; the last one may be shorter. Step e computes part
- * (e / product of parts[order[l]], l < k) mod parts[order[k]] of axis order[k].
+ * The indices of an operation are independent of each other (its plan was verified), so each box of them can be a step
+ * of its own. Axis d is split into parts[d] parts of length[d] indices; the last one may be shorter. Step e computes
+ * part (e / product of parts[order[l]], l < k) mod parts[order[k]] of axis order[k].
  *
- * The loop that the threads of an operation run last may be another axis, the *inner* one, the last of the box and the first in the
- * order: a node runs its parts one after the other, and what the operation writes stays there until the last of them has ended. So
- * a product of matrices needs only parts of the rows and columns of its factors at a time.
- * Source: A. Doroshenko, O. Beketov, M. Bondarenko, O. Yatsenko, "Automated design of parallel programs for heterogeneous platforms
- * using algebra-algorithmic tools" (2020): LoopRipper. Pure functions. */
+ * The loop that the threads of an operation run last may be another axis, the *inner* one, the last of the box and the
+ * first in the order: a node runs its parts one after the other, and what the operation writes stays there until the
+ * last of them has ended. So a product of matrices needs only parts of the rows and columns of its factors at a time.
+ * Source: A. Doroshenko, O. Beketov, M. Bondarenko, O. Yatsenko, "Automated design of parallel programs for
+ * heterogeneous platforms using algebra-algorithmic tools" (2020): LoopRipper. Pure functions. */
 #ifndef DCLI_LOOP_TILES_H
 #define DCLI_LOOP_TILES_H
 
@@ -50,7 +51,8 @@ typedef struct dcli_tiles {
     int64_t parts[DCL_MAX_RANK], length[DCL_MAX_RANK];
     int order[DCL_MAX_RANK]; /* axes, the one that changes fastest first */
     int64_t steps;
-    int ahead, behind; /* steps that are copied to a node before, and back after, the one that is computed */
+    int ahead, behind; /* number of steps that are copied to a node before the step that is computed, and back after
+                          it */
     int buffers[DCLI_TILES_ARRAYS]; /* by array: parts of it that a node holds at the same time */
     int64_t node_bytes;             /* of all buffers of a node */
     int64_t copied_bytes;           /* in all steps together, estimated */
@@ -74,7 +76,8 @@ dcl_box dcli_tiles_outer(const dcli_tiles *tiles, const dcl_box *box);
 int64_t dcli_tiles_rounds(const dcli_tiles *tiles);
 /** The smallest box of stride 1 around two boxes. */
 dcl_box dcli_tiles_hull(const dcl_box *a, const dcl_box *b);
-/** The elements of an array that a box of indices needs: the smallest box around them. If there are none, one element. */
+/** The elements of an array that a box of indices needs: the smallest box around them. If there are none, one
+ *  element. */
 dcl_box dcli_tiles_needs(const dcli_tiles *tiles, int array, const dcl_box *indices);
 
 #endif

@@ -56,8 +56,8 @@ static isl_map *later(const dcli_loops_plan *plan, int s, int t, const struct sp
     return dcli_loops_read_map(plan->sets, &text);
 }
 
-/* Whether no iteration of a dependence runs before the one on which it depends.
- * @param wrong  pairs of iterations of its statements of which the sink runs first; made when needed first */
+/* Whether no sink of a dependence runs before its source.
+ * @param wrong  pairs of iterations of the two statements whose sink runs first; made when it is needed first. */
 static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d, const struct spot spots[],
                      isl_map **wrong)
 {
@@ -66,8 +66,8 @@ static bool in_order(const dcli_loops_plan *plan, const dcli_loops_dependence *d
     return dcli_loops_no_map(plan->sets, isl_map_intersect(isl_map_copy(*wrong), isl_map_copy(d->map)));
 }
 
-/* Whether iterations of a dependence in one operation run in one thread, or the first one reads from a copy what the
- * other one writes. That the copy has the right value follows from the dependences of the element on writes before,
+/* Whether source and sink of a dependence within one operation run in one thread, or the source reads from a copy what
+ * the sink writes. That the copy has the right value follows from the dependences of the element on writes before,
  * which are in other operations if they are in other threads. */
 static bool in_thread(const dcli_loops_plan *plan, const dcli_loops_dependence *d,
                       const dcli_loops_operation *operation)

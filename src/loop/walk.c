@@ -10,8 +10,8 @@ struct walk {
     dcli_loops_run_fn *run;
     void *user;
     int64_t counter[DCLI_LOOPS_DEPTH]; /* of the hosts */
-    dcli_loops_call call,
-        copy; /* the last operation, and the last copy: of ten kilobytes each, so only what differs is set again */
+    /* The last operation, and the last copy: each has ten kilobytes, so only what differs is set again. */
+    dcli_loops_call call, copy;
     dcli_loops_reach reach[DCLI_LOOPS_REACHES]; /* of the last operation on lines */
     const dcli_loops_copy *copied;              /* `copy` copies it; NULL: none */
 };
