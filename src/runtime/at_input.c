@@ -14,8 +14,8 @@
 
 enum {
     MOST_PLANNED = 64,            /* most nodes whose plans are made for a choice: of larger clusters every k-th node */
-    LEAST_SAVED_BYTES = 64 << 10, /* saving fewer bytes than this does not pay for the additional operations; */
-    LEAST_READ_BYTES = 4 << 20,   /* nor does this, if all nodes read each other's memory in place */
+    LEAST_SAVED_BYTES = 64 << 10, /* saving fewer bytes than this does not pay for the additional operations */
+    LEAST_READ_BYTES = 4 << 20,   /* the same if all nodes read each other's memory in place */
     MOST_KEPT = 32                /* most choices that are kept */
 };
 

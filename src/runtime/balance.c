@@ -79,7 +79,8 @@ static double node_ns(const dcli_node_times *row, double *lent_out)
 
 /* ---- who is slow -------------------------------------------------------------------------------------------------- */
 
-/* Compare two nodes of which one is known. @return whether the other one is known now. */
+/* Compare `victim` with one of its thieves, if the time of exactly one of both is known: set the other one's time.
+ * @return whether it was set. */
 static bool compare(const dcli_times *work, int victim, const int64_t thief[3], double times[])
 {
     int node = thief[0] < work->node_count ? (int)thief[0] : victim;

@@ -93,7 +93,7 @@ typedef struct dcli_known_body {
     bool scalars_in_subscripts; /* whether a call is valid depends on its scalars, too */
     int next_checked;           /* position in `checked` for the next call */
     int64_t checked[]; /* [DCLI_CHECKED_CALLS][param_count] storages of the last calls over whole grids, without
-                                   views and declarations, that were found valid */
+                          views and declarations, that were found valid */
 } dcli_known_body;
 
 enum { DCLI_BODY_BUCKETS = 256, DCLI_RECENT_BODIES = 4 };
@@ -130,7 +130,7 @@ typedef struct dcli_noted {
 /** The program's record of replicas, for explaining operations before they run. */
 typedef struct dcli_replica_notes {
     int64_t generation;       /* replicas made from now on have this number + 1 as their generation; increased when any
-                           operation fails, because it may have been making some, and when a node joins */
+                                 operation fails, because it may have been making some, and when a node joins */
     dcli_directory directory; /* the state after the operations applied so far */
     dcli_noted *noted;        /* later operations that change it, not yet applied */
     int count;
@@ -170,7 +170,7 @@ struct dcl_cluster {
     dcli_address_table *addresses;
     dcli_buffers *buffers;
     dcli_process_data *process_data; /* data shared by thread nodes and the host; NULL: nodes are processes, or only
-                                    planned */
+                                        planned */
     dcli_worker **worker;            /* [host + 1]: nodes that are threads of this program, and the host's */
     dcli_worker_pool *pool;          /* the worker processes; NULL: threads */
     dcli_guard *guard;               /* the guard of thread nodes; NULL: processes, or only planned */
@@ -186,7 +186,7 @@ struct dcl_cluster {
     dcli_file_use files;
     int64_t operations, storages; /* number of the last operation, and of the last storage */
     int64_t *done, *ready;        /* [host + 1] watermarks; infinite for lost and absent nodes, and for those whose
-                                      parent in the tree reports for them */
+                                     parent in the tree reports for them */
     int *speaker;                 /* [speaker_count] the peers whose watermarks are not infinite, in ascending order */
     int speaker_count;
     dcl_counters *counters;        /* [host + 1] counters that arrived with the watermarks */
@@ -209,10 +209,10 @@ struct dcl_cluster {
     dcli_outcome *causes;           /* the last operations that were the origin of a failure, newest first */
     dcl_status error;               /* the first error since the cluster was opened or dcl_clear_error() */
     char error_text[DCLI_ERROR_BYTES];
-    int64_t
-        error_cause_upto; /* `error` refuses to use an array that has failed for a reason not known yet: the failure of
-                                 an operation up to this one, which is told later, replaces it. 0: it does not */
-    dcl_status fresh;     /* first error since the last call ended: the result with DCL_SYNC */
+    /* More than 0: `error` refuses to use an array that has failed for a reason not known yet. The failure of an
+     * operation up to this one, which is reported later, replaces it. */
+    int64_t error_cause_upto;
+    dcl_status fresh; /* first error since the last call ended: the result with DCL_SYNC */
     char fresh_text[DCLI_ERROR_BYTES];
     dcl_status broken; /* why no operation will complete any more */
     bool interrupted;  /* `broken` only because the cluster is being closed */
@@ -230,10 +230,9 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
 /** Free a cluster after its threads have ended. If a node's thread hangs, what the thread may still use is not
  *  freed. */
 void dcli_cluster_free(dcl_cluster *cluster);
-/** Determine in which way each node gets elements from each other one: by the ways that their devices support and
+/** Determine in which way each node gets elements from each other node: by the ways that their devices support and
  *  DCL_TRANSFER allows. It also turns lending off (config.steal = "never") if DCL_STEAL is "pays" and the device of a
- *  node is no processor.
- *  @return DCL_OK, DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
+ *  node is no processor. @return DCL_OK; DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
 /** Open a cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
 dcl_cluster *dcli_open_processes(const dcl_config *config);
@@ -249,8 +248,8 @@ void dcli_cluster_resume(dcl_cluster *cluster);
 const dcl_device_info *dcli_node_device(const dcl_cluster *cluster, int node);
 /** Whether a node runs the kernels for GPUs. */
 bool dcli_node_is_gpu(const dcl_cluster *cluster, int node);
-/** Name, driver and platform version of a node's device as one text (dcli_device_kind()): devices with equal texts can use
- *  the same compiled programs. It is not the `kind` of dcl_device_info. */
+/** Name, driver and platform version of a node's device as one text (dcli_device_kind()): devices with equal texts can
+ *  use the same compiled programs. It is not the `kind` of dcl_device_info. */
 const char *dcli_node_kind(const dcl_cluster *cluster, int node);
 /** Hook: a node is lost. Takes the lock. */
 void dcli_cluster_on_lost(void *user, int node, const char *sentence);
@@ -330,9 +329,9 @@ bool dcli_cluster_has_room(const dcl_cluster *cluster);
  *  @param strides    READ, WRITE: as dcli_host_operation(). */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[]);
-/** Issue an operation of any kind that has one array: on the whole (box NULL), or, a READ or WRITE, on a box of it. Waits
- *  as dcli_cluster_await_room(). For a view it becomes an operation on the base; along a broadcast axis only the first
- *  index is read: dcli_view_repeat(). */
+/** Issue an operation of any kind that has one array: on the whole array (box NULL), or, a READ or WRITE, on a box of
+ *  it. Waits as dcli_cluster_await_room(). An operation on a view becomes one on its base. A READ of a view fills only
+ *  the first index of broadcast axes; when it has ended, the caller fills the other indices by dcli_view_repeat(). */
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[]);
 /** Read a box as dcl_read() does, after its checks.
@@ -362,17 +361,19 @@ void dcli_array_spoil(dcl_array *array, dcl_status status);
  *  (dcli_cluster_failed_call()). Otherwise, with DCL_SYNC, first wait for all operations. @return status; with DCL_SYNC
  *  also an error of that wait, or the first one that came since the last call ended. */
 dcl_status dcli_cluster_end_call(dcl_cluster *cluster, dcl_status status);
-/** Lay a grid over the nodes by a map, as a new array of the cluster is. @return DCL_OK, or the failure of
+/** Lay a grid over the nodes by a map, as a new array of the cluster is: where nodes reserve lines around their
+ *  parts for time loops (DCL_LINES), the layout has these lines, too. @return DCL_OK, or the failure of
  *  dcli_layout_bind(). */
 dcl_status dcli_array_bind(dcl_cluster *cluster, const dcl_grid *grid, const dcl_map *map, dcli_layout *layout_out);
 /** Make an array, as dcl_agile() does. Waits while the window of open operations is full. @param unset  its elements
  *  are undefined at first, instead of 0. */
 dcl_status dcli_array_make(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, bool unset, dcl_array **array_out);
-/** Note the name by which a body of the program calls an array; that of a view counts only if the array has none. NULL is
- *  accepted. */
+/** Note the name by which a body of the program calls an array; that of a view counts only if the array has none. NULL
+ *  is accepted. */
 void dcli_array_note_name(dcl_array *array, const char *name);
-/** Make the handle of an array that is planned with, and has no storage: end it with dcli_array_free(). The lock is held.
- *  @param number  1, 2, ...: another one for each array of a call. */
+/** Make the handle of an array that is used in plans only, and has no storage: end it with dcli_array_free(). The lock
+ *  is held.
+ *  @param number  1, 2, ...: a different number for each array of a call. */
 dcl_status dcli_array_imagine(dcl_cluster *cluster, const dcl_grid *grid, dcl_map *map, int number,
                               dcl_array **array_out);
 /** End the handle of the map that dcl_map_of() returned (front_array.c). */
@@ -435,9 +436,9 @@ dcl_status dcli_scan_run(dcl_cluster *cluster, const char *text, int count, cons
 
 enum {
     DCLI_INTO_ELEMENT = 1,
-    DCLI_NOT_RETAINED =
-        -1 /* dcl_arg.width_count of an input that is read again by the same call, so that its first operation
-                              makes no replicas: dcl_call_explain() plans all operations with the replicas before the call */
+    /* dcl_arg.width_count of an input that is read again by the same call, so that its first operation makes no
+     * replicas: dcl_call_explain() plans all operations with the replicas from before the call. */
+    DCLI_NOT_RETAINED = -1
 };
 /** Check the arguments of a reduction to values, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
@@ -472,9 +473,9 @@ void dcli_at_input_free(dcl_cluster *cluster);
 void dcli_partials_free(dcl_cluster *cluster);
 void dcli_combinations_free(dcl_cluster *cluster);
 
-/** Start a body of the library's own, as dcl_forall() does. Arrays keep the names that the program gave them. @param
- *  kind  not DCLI_TEXT_TILES. @param args  known to be valid: names, accesses, arrays of this cluster. @param box  NULL: all
- *  indices. */
+/** Start a body of the library's own, as dcl_forall() does. Arrays keep the names that the program gave them.
+ *  @param kind  not DCLI_TEXT_TILES. @param args  known to be valid: names, accesses, arrays of this cluster.
+ *  @param box  NULL: all indices. */
 dcl_status dcli_forall_start(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                              const dcl_arg args[]);
 /** Check a node number for counters. Needs no lock. @param out  checked for NULL. */
@@ -487,9 +488,9 @@ void dcli_measured_free(struct dcli_measured *measured);
 /** Record an operation that is about to be issued. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_replicas_note(dcl_cluster *cluster, const dcli_operation *operation,
                                       dcli_storage_state *const states[]);
-/** Apply the recorded operations to the directory. Call this before the directory is queried, and before a layout or view
- *  of a recorded operation is freed. @return DCL_OK; after an error the remaining operations are dropped, and all replicas
- *  are invalidated. */
+/** Apply the recorded operations to the directory. Call this before the directory is queried, and before a layout or
+ *  view of a recorded operation is freed. @return DCL_OK; after an error the remaining operations are dropped, and all
+ *  replicas are invalidated. */
 dcl_status dcli_cluster_replicas_settle(dcl_cluster *cluster);
 /** Apply the recorded operations before a body is freed. */
 dcl_status dcli_cluster_replicas_end_body(dcl_cluster *cluster, const dcli_body *body);
@@ -509,8 +510,8 @@ dcl_status dcli_partial_writable(const dcl_array *array, const dcl_box *box);
 
 /** Set who uses files. @param files  "auto", "direct" or "stream". */
 void dcli_cluster_choose_files(dcl_cluster *cluster, const char *files);
-/** Determine whether the nodes use a file themselves. Their answer is cached per folder; if one does not answer in time,
- *  this file is streamed unless the way is DIRECT, and the next call asks again.
+/** Determine whether the nodes use a file themselves. Their answer is cached per folder; if one does not answer in
+ *  time, this file is streamed unless the way is DIRECT, and the next call asks again.
  *  @param path       absolute.
  *  @param named_out  whether the nodes know the device numbers of that folder's file systems as the program sees them,
  *                    so that a file can be identified in addition to its name.
@@ -571,17 +572,18 @@ void dcli_bodies_limit(dcl_cluster *cluster, int copies);
  *  DCL_ERR_BODY, DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_status dcli_body_of_call(dcl_cluster *cluster, const char *text, dcli_text_kind kind, int count,
                              const dcl_arg args[], dcli_known_body **known_out);
-/** Parse a reduction whose results may be combined in one order (kernel/leaves.h). @param out  end it with dcli_leaves_free() in any
- *  case. @return as dcli_body_of_call(). */
+/** Parse a reduction whose results may be combined in one order (kernel/leaves.h). @param out  end it with
+ *  dcli_leaves_free() in any case. @return as dcli_body_of_call(). */
 dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], dcli_leaves *out);
-/** Find the parameter that gives the indices of a reduction to values, into elements or by keys. @return as dcli_body_of_call(). */
+/** Find the parameter that gives the indices of a reduction to values, into elements or by keys. @return as
+ *  dcli_body_of_call(). */
 dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait
  *  for room if bodies in use exceed the limit. The lock is released while waiting. @return DCL_OK; the error of a
- *  compilation: DCL_ERR_BODY also at every later call, after another one the next call tries again; or what broke the
- *  cluster. */
+ *  compilation: after DCL_ERR_BODY every later call fails alike, after any other error the next call tries again; or
+ *  what broke the cluster. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
 /** Whether the node compiles new bodies: it is the first of its kind of device that is not lost. */
 bool dcli_body_builder(const dcl_cluster *cluster, int node);

@@ -378,7 +378,7 @@ static bool is_of_leaves(const struct reduction *r, int k)
     return false;
 }
 
-/* Reduce the other results by a call of their own. The lock is not held. */
+/* Reduce the results that are not combined by leaves, by a call of their own. The lock is not held. */
 static dcl_status reduce_others(const struct reduction *r)
 {
     dcl_arg args[DCLI_MAX_PARAMS];

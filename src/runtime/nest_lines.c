@@ -6,7 +6,7 @@
 enum {
     MOST_TILES = 256, /* tiles of an array that are examined; if it has more, no axis counts as whole */
     ITEMS = 64,       /* work-items of a tile on CPUs */
-    GPU_ITEMS = 4096  /* and if some nodes are GPUs */
+    GPU_ITEMS = 4096  /* work-items of a tile if some nodes are GPUs */
 };
 
 /* ---- whole axes ---------------------------------------------------------------------------------------------------- */

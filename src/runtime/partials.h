@@ -9,7 +9,7 @@
 struct dcli_partials {
     dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
     int results;      /* the number of results it is made for */
-    int64_t stamp;    /* of the reduction that uses it, or used it last: 1, 2, ... (dcli_body.partials) */
+    int64_t stamp;    /* of the reduction that uses the array, or used it last: 1, 2, ... (dcli_body.partials) */
     dcl_array *level[DCLI_MAX_RESULTS][2]; /* by result: the two arrays that the levels of a tree of reductions use
                                               in turn; NULL: not made yet */
     struct dcli_partials *next;
@@ -39,11 +39,11 @@ void dcli_partials_put(dcl_cluster *cluster, struct dcli_partials *partials, dcl
 
 /** How partial results are combined. */
 typedef enum dcli_combining {
-    DCLI_COMBINE_SLOTS,    /* slots of several nodes in a row (dcli_tree_source()) */
-    DCLI_COMBINE_ROWS,     /* rows in a row */
-    DCLI_COMBINE_ELEMENT,  /* slots of all nodes in an element (dcli_element_source()) */
-    DCLI_COMBINE_INTO = 4, /* or: the element contains a value */
-    DCLI_COMBINE_TOP = 8   /* or: a row in an element */
+    DCLI_COMBINE_SLOTS,    /* slots of several nodes are combined into a row (dcli_tree_source()) */
+    DCLI_COMBINE_ROWS,     /* rows are combined into a row */
+    DCLI_COMBINE_ELEMENT,  /* slots of all nodes are combined into an element (dcli_element_source()) */
+    DCLI_COMBINE_INTO = 4, /* added to ELEMENT: the element's old value counts, too */
+    DCLI_COMBINE_TOP = 8   /* added to ELEMENT: a row is combined instead of slots */
 } dcli_combining;
 
 /** The text and the prelude of a body, kept for later calls. @param rank  of the element's array; 0 for rows. */

@@ -60,7 +60,8 @@ dcl_status dcli_move_look(dcl_array *array, const dcl_box *box, int node, const 
 dcl_status dcli_forall_planned(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
                                int count, const dcl_arg args[], dcli_planned_fn *look, void *user);
 /** If the outputs of a reduction are single elements of arrays, start it.
- *  @param look  if not NULL, pass its operations to this instead. @param found_out  whether they are. */
+ *  @param look       if not NULL, the operations are passed to it instead.
+ *  @param found_out  whether the outputs are single elements. */
 dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 /** Check the arguments of a reduction into elements, after dcli_args_check(). */
 dcl_status dcli_elements_check(int count, const dcl_arg args[], int elements, const dcli_reduced_element element[]);

@@ -16,13 +16,13 @@
 #include "segment/declared.h"
 
 enum {
-    MOST_ARGS = 56,          /* of the program: the kernels have a few more */
-    LEAST_LEAF = 1024,       /* elements of a leaf */
-    MOST_LEAVES = 1024,      /* of an axis: every work-item combines the totals before its leaves */
+    MOST_ARGS = 56,          /* most arguments of the program; the kernels have a few more */
+    LEAST_LEAF = 1024,       /* least elements of a leaf */
+    MOST_LEAVES = 1024,      /* most leaves of an axis: every work-item combines the totals before its leaves */
     ITEMS = 64,              /* work-items of a tile on CPUs */
-    GPU_ITEMS = 4096,        /* and if some nodes are GPUs */
+    GPU_ITEMS = 4096,        /* work-items of a tile if some nodes are GPUs */
     STREAM_BYTES = 32 << 20, /* outputs of this size are stored without caching */
-    MOST_NUMBERS = 3 * DCLI_MOST_DECLARED_NUMBERS / 4 /* of the declarations of a call */
+    MOST_NUMBERS = 3 * DCLI_MOST_DECLARED_NUMBERS / 4 /* most numbers in the declarations of a call */
 };
 
 /* A scan in progress. */

@@ -175,16 +175,16 @@ static dcl_status start(dcli_stream *stream, const struct wanted *wanted, bool r
     return dcli_cluster_end_call(stream->cluster, status);
 }
 
-/* What was started of the transfers of a direction. */
+/* How far the transfers of one direction have been started. */
 struct progress {
-    int64_t number, rows; /* of a transfer; of its rows */
-    int64_t bytes;        /* of all */
+    int64_t number, rows; /* number of transfers that were started as a whole; rows of the next one */
+    int64_t bytes;        /* bytes that were started in all */
 };
 
 /* Start the next piece of a direction's transfers. */
 static dcl_status start_piece(dcli_stream *stream, bool reads, struct progress *at)
 {
-    enum { CHUNKS = 3 }; /* of a piece: fewer than are under way at the same time */
+    enum { CHUNKS = 3 }; /* chunks of a piece: fewer than are under way at the same time */
     const struct wanted *wanted = &stream->wanted[reads][at->number];
     dcl_box piece = wanted->box;
     int64_t row = dcli_box_elements(&piece) / piece.count[0] *

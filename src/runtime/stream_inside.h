@@ -79,13 +79,13 @@ struct run {
     int array[DCLI_LOOPS_OPERANDS]; /* by operand: its number in `tiles`; -1: none */
     int host[DCLI_TILES_ARRAYS];
     dcli_tiles tiles;
-    dcl_box all;   /* of `tiles`, before any step */
+    dcl_box all;   /* the box of `tiles` for the whole operation: `tiles` may be split again */
     int64_t first; /* value of the loop that is the inner axis */
     int64_t access_count;
     dcli_tiles_access access[DCLI_MAX_ACCESSES];
     struct ring *ring; /* [node_count][tiles.array_count] */
     dcli_tiles_speed speed;
-    bool measured; /* the speed was, or does not matter */
+    bool measured; /* `speed` was measured, or does not matter */
 };
 
 /* An operation that waits until it is known which ones follow. */
@@ -103,7 +103,7 @@ struct ready {
     bool begins, ends;  /* the first, the last of the steps that compute these elements */
     dcl_array *view[DCLI_TILES_ARRAYS];
     dcl_array *from[DCLI_TILES_ARRAYS]; /* what the step before has of it, too; NULL: nothing */
-    dcl_box common[DCLI_TILES_ARRAYS];  /* these elements */
+    dcl_box common[DCLI_TILES_ARRAYS];  /* the elements that `from` has */
 };
 
 /* ---- stream_copy.c: buffers and transfers ---- */

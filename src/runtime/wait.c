@@ -436,8 +436,8 @@ static dcl_status wait_untraced(dcl_cluster *cluster, int64_t operation, bool ho
     return DCL_OK;
 }
 
-/* Wait for an operation, and record for which peer: the one that was the last to complete it; in a tree, the child of
- * the host that reports for it. */
+/* Wait for an operation, and record for which peer the call waited: the peer that completed the operation last; in a
+ * tree, the child of the host that reports for that peer. */
 static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_only, double seconds, int64_t until_ns)
 {
     const int64_t *mark = host_only ? &cluster->done[cluster->host] : &cluster->complete;
