@@ -31,7 +31,8 @@ typedef struct dcli_want {
     int64_t stage;
     bool content;    /* elements of the array are copied into the stage before the batch runs */
     bool written;    /* the stage is for output */
-    int64_t sources; /* number of entries of builder->source that may fill it: those that existed when it was added */
+    int64_t sources; /* number of entries of builder->source that may fill the stage: those that existed when the
+                        want was added */
     dcl_box box;     /* the elements: all or a part of the stage's box */
 } dcli_want;
 
@@ -44,7 +45,7 @@ struct dcli_owned {
 
 /** The part of an array on a node whose regions are looked up for every work. */
 struct dcli_home {
-    bool known, one;    /* whether it was looked up; whether it is one region: dcli_layout_one_region() */
+    bool known, one;    /* whether the part was looked up; whether it is one region: dcli_layout_one_region() */
     dcli_region region; /* if `one` */
 };
 

@@ -101,8 +101,9 @@ bool dcli_node_refuse(dcli_node *node, int thief);
  *  @return false: no loan that begins with `batch` is lent, it was asked back already, or there is no memory for the
  *          action. */
 bool dcli_node_take_back(dcli_node *node, int64_t operation, int64_t batch);
-/** The answer to a loan has arrived. @param computed  true: RESULT; the executor keeps what came with it until
- *  COMMIT_LOAN or DROP_LOAN names it. false: RETURNED. */
+/** The answer to a loan has arrived.
+ *  @param computed  true: RESULT; the executor keeps what came with it until COMMIT_LOAN or DROP_LOAN names the loan.
+ *                   false: RETURNED. */
 dcl_status dcli_node_result(dcli_node *node, int from, int64_t question, int64_t operation, int64_t batch,
                             bool computed);
 

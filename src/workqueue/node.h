@@ -53,7 +53,7 @@ typedef struct dcli_node_terms {
     void *user;
     /** Lending (workqueue/loan.h); NULL: this peer neither lends nor asks. Finds what the loan of `count` batches of
      *  the victim's plan, from `batch` on, to a thief needs; victim and thief find the same. @return DCL_OK;
-     *  DCL_ERR_INVALID: there is no such batch, or it cannot be lent; DCL_ERR_NOMEM. */
+     *  DCL_ERR_INVALID: there are no such batches, or they cannot be lent; DCL_ERR_NOMEM. */
     dcl_status (*loan_of)(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
                           int thief, dcli_loan_size *size_out);
     int64_t loan_bytes;      /* memory of this node for loans to it and for its open questions; not part of the pool */
@@ -99,7 +99,7 @@ typedef enum dcli_action_kind {
     DCLI_DO_FAILED,  /* a node: tell the host that `operation` failed here with `status`; the contents of its outputs
                         are undefined. The host: tell all present nodes */
     DCLI_DO_MARKS,   /* tell `peer` the watermarks of this peer and, before it acts on them, `failure_count` failures */
-    DCLI_DO_FINISH,  /* `operation` is complete; only borrowed batches of it may still run here. RETIRE follows. Other
+    DCLI_DO_FINISH,  /* `operation` is complete; only loans of it to this node may still run. RETIRE follows. Other
                         operations are complete with RETIRE */
     DCLI_DO_RETIRE,  /* nothing more will be asked about `operation` */
     DCLI_DO_DISCARD, /* free U chunk `chunk` of the own plan, for `peer`, which is lost, if it was made */

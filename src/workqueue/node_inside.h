@@ -135,7 +135,7 @@ struct dcli_notice {
 struct dcli_telling {
     int to;
     dcli_numbers pairs; /* (operation, storage), ... */
-    int64_t first;      /* those before it were sent */
+    int64_t first;      /* index in `pairs`: those before it were sent */
     int64_t known;      /* node->failures_known when they were collected */
 };
 
@@ -143,13 +143,14 @@ enum dcli_presence { DCLI_THERE, DCLI_ABSENT, DCLI_LOST };
 
 struct dcli_peer {
     enum dcli_presence presence;
-    int64_t done, ready;             /* its watermarks; INT64_MAX if it is absent */
-    int64_t early_done, early_ready; /* its watermarks, received before we were informed that it joins */
-    int64_t told_done, told_ready;   /* our watermarks as last sent to it */
+    int64_t done, ready;             /* the peer's watermarks; INT64_MAX if it is absent or lost */
+    int64_t early_done, early_ready; /* the peer's watermarks that were received before we knew that it joins */
+    int64_t told_done, told_ready;   /* our watermarks as last sent to the peer */
     int64_t told_failures;           /* node->failures_known when we last sent it watermarks with failures */
-    int64_t owed_done; /* last operation, of those up to our `done`, that reads its part in place: it may wait for
-                          our `done` to get there */
-    int64_t interest;  /* it needs to hear when our watermarks reach this operation; 0: none, or it is absent */
+    int64_t owed_done; /* last operation, of those up to our `done`, that reads the peer's part in place: the peer
+                          may wait for our `done` to reach it */
+    int64_t interest;  /* the peer needs to hear when our watermarks reach this operation; 0: none, or the peer is
+                          absent */
     int64_t credit_due;
     int64_t early_grants; /* early grants for operations not seen here: at most DCLI_GRANTS_AHEAD */
     int64_t foretold;     /* entries of dcli_node.foretold from it */

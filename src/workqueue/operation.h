@@ -27,14 +27,14 @@ typedef struct dcli_operand {
     const dcli_transform *view; /* the view through which the array is accessed; borrowed; NULL: there is none */
     bool reshaped;              /* the layout is that of a reshaped view, not the storage's own */
     dcli_declared declared;     /* FORALL: the declaration of what is read; borrowed */
-    bool reads, writes;         /* it is read; it is written. An operand whose elements may be left unwritten counts
-                                   as read, too, because their old values are needed */
-    bool overwrites;            /* it writes every element of the storage without reading: this makes a failed
-                                   storage valid again */
+    bool reads, writes;         /* whether the operand is read; whether it is written. An operand whose elements may
+                                   be left unwritten counts as read, too, because their old values are needed */
+    bool overwrites;            /* the operation writes every element of the storage without reading: this makes a
+                                   failed storage valid again */
     int64_t generation;         /* generation of the replicas that are used; 0: none are */
     bool keeps;                 /* received elements become replicas */
-    bool fresh; /* FORALL with an overlap: the lines around the nodes' parts are received again first; so it is
-                   written, too */
+    bool fresh; /* FORALL with an overlap: the lines around the nodes' parts are received again first; so the operand
+                   is written, too */
 } dcli_operand;
 
 /** A descriptor, ready to be planned. FORALL: operand k is parameter k of the body; otherwise operand 0 is the array,
