@@ -28,11 +28,16 @@ typedef struct side {
     double last_launch_us, last_queued_us, last_write_s, last_read_s;
 } side;
 
-/* Comparisons of the two sides, or of the platform DCL and the bare network, in each round. */
+/* Transfers with the platform DCL and with another way. */
+typedef struct transfers {
+    double write[LARGE_ROUNDS], read[LARGE_ROUNDS];           /* rate of DCL / of the other one in the same round */
+    double write_s[2][LARGE_ROUNDS], read_s[2][LARGE_ROUNDS]; /* of DCL, of the other one */
+} transfers;
+
+/* Comparisons of the platform DCL with the native device and with the bare network, in each round. */
 typedef struct comparison {
-    double launch_us[ROUNDS], queued_us[ROUNDS];              /* DCL - native */
-    double write[LARGE_ROUNDS], read[LARGE_ROUNDS];           /* rate of DCL / of the bare network */
-    double write_s[2][LARGE_ROUNDS], read_s[2][LARGE_ROUNDS]; /* of DCL, of the bare network */
+    double launch_us[ROUNDS], queued_us[ROUNDS]; /* DCL - native */
+    transfers native, network;
 } comparison;
 
 /* ---- OpenCL ---- */
@@ -137,15 +142,32 @@ static double of_quartiles(double time[2][LARGE_ROUNDS])
     return time[1][LARGE_ROUNDS / 4] / time[0][LARGE_ROUNDS / 4];
 }
 
+static void compare_transfers(transfers *t, int round, const side *dcl, double write_s, double read_s)
+{
+    t->write[round] = write_s / dcl->last_write_s;
+    t->read[round] = read_s / dcl->last_read_s;
+    t->write_s[0][round] = dcl->last_write_s;
+    t->write_s[1][round] = write_s;
+    t->read_s[0][round] = dcl->last_read_s;
+    t->read_s[1][round] = read_s;
+}
+
+static void report_transfers(transfers *t, const char *other)
+{
+    printf("DCL / %s in the same round, medians: write %.2f, read %.2f; lower quartiles of the times: write %.2f, read "
+           "%.2f\n",
+           other, median(t->write, LARGE_ROUNDS), median(t->read, LARGE_ROUNDS), of_quartiles(t->write_s),
+           of_quartiles(t->read_s));
+}
+
 static void report_rounds(comparison *c, bool native)
 {
-    if (native)
+    if (native) {
         printf("DCL - native in the same round, medians: launch + finish %.1f us, queued launch %.2f us\n",
                median(c->launch_us, ROUNDS), median(c->queued_us, ROUNDS));
-    printf("DCL / ZeroMQ in the same round, medians: write %.2f, read %.2f\n", median(c->write, LARGE_ROUNDS),
-           median(c->read, LARGE_ROUNDS));
-    printf("DCL / ZeroMQ, lower quartiles of the times: write %.2f, read %.2f\n", of_quartiles(c->write_s),
-           of_quartiles(c->read_s));
+        report_transfers(&c->native, "native");
+    }
+    report_transfers(&c->network, "ZeroMQ");
 }
 
 /* @param only  name of the one that is wanted; NULL: both. @return whether they are there. */
@@ -198,12 +220,8 @@ int main(int argc, char *argv[])
                 measure_transfers(&sides[s], sent, got);
         measure_streams(&network, sent, got);
         if (sides[1].device != NULL) {
-            rounds.write[round] = network.last_write_s / sides[1].last_write_s;
-            rounds.read[round] = network.last_read_s / sides[1].last_read_s;
-            rounds.write_s[0][round] = sides[1].last_write_s;
-            rounds.write_s[1][round] = network.last_write_s;
-            rounds.read_s[0][round] = sides[1].last_read_s;
-            rounds.read_s[1][round] = network.last_read_s;
+            compare_transfers(&rounds.native, round, &sides[1], sides[0].last_write_s, sides[0].last_read_s);
+            compare_transfers(&rounds.network, round, &sides[1], network.last_write_s, network.last_read_s);
         }
     }
     measure_wakes(&network);

@@ -29,6 +29,9 @@ const char *dcli_memory_size(int memfd, size_t bytes);
  *  later. Pages that are written anyway cost no more this way. @return NULL, or the name of the call that failed, with
  *  errno. */
 const char *dcli_memory_reserve(int memfd, size_t offset, size_t bytes);
+/** Give a mapped memfd that has no pages yet huge ones, in its whole ranges of 2 MB, if the system can. The caller then reserves all
+ *  pages: where there are no huge ones, that allocates small ones. @param at  start of its mapping, aligned to 2 MB. */
+void dcli_memory_make_huge(int memfd, void *at, size_t bytes);
 /** Set the size of a new memfd and allocate all its pages. @return NULL, or the name of the call that failed, with
  *  errno. */
 const char *dcli_memory_back(int memfd, size_t bytes);

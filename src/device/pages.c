@@ -13,10 +13,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25 /* headers of systems before Linux 6.1 do not have it */
-#endif
-
 enum { PAGE_BYTES = DCLI_MEMORY_ALIGN };
 enum { SPARE_BYTES = 16 << 20 }; /* free memory that small mappings leave for the rest of the process */
 
@@ -131,18 +127,6 @@ static const char *fail_mapped(void *at, size_t bytes, const char *call)
     return call;
 }
 
-/* Give a memfd without pages huge ones. By default Linux gives a memfd huge pages only on request (MADV_COLLAPSE,
- * since 6.1), and only to ranges that already have a page. So one page per range is reserved first. It halves the
- * time of reading the memory: sums of 8192 x 8192 floats on two cores read memfds at 31 GB/s with small pages, at 63
- * with huge ones. */
-static void make_huge(int descriptor, void *at, size_t bytes)
-{
-    for (size_t offset = 0; offset + DCLI_HUGE_BYTES <= bytes; offset += DCLI_HUGE_BYTES)
-        if (dcli_memory_reserve(descriptor, offset, PAGE_BYTES) != NULL)
-            return;
-    madvise(at, bytes, MADV_COLLAPSE); /* may fail: the caller then reserves small pages */
-}
-
 /* Size, map and seal a memfd. @return the call that failed, with errno; or NULL. */
 static const char *map_memfd(int descriptor, size_t bytes, bool sparse, void **host_out)
 {
@@ -155,8 +139,8 @@ static const char *map_memfd(int descriptor, size_t bytes, bool sparse, void **h
     void *at = mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
     if (at == MAP_FAILED)
         return fail_mapped(room, bytes, "mmap");
-    if (!sparse && bytes >= DCLI_HUGE_BYTES)
-        make_huge(descriptor, at, bytes);
+    if (!sparse)
+        dcli_memory_make_huge(descriptor, at, bytes);
     if (!sparse && (call = dcli_memory_reserve(descriptor, 0, bytes)) != NULL)
         return fail_mapped(at, bytes, call);
     if (!seal(descriptor))

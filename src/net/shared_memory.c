@@ -47,6 +47,14 @@ static unsigned char *reserve(size_t length)
     return bytes;
 }
 
+/* Close memory after a call has failed, whose errno stays. */
+static void close_after(dcli_sealed *memory)
+{
+    int code = errno;
+    dcli_sealed_close(memory);
+    errno = code;
+}
+
 /* Map a memfd. @return the call that failed, with errno; or NULL. */
 static const char *map(int descriptor, size_t length, int protection, dcli_sealed *mapped_out)
 {
@@ -56,9 +64,7 @@ static const char *map(int descriptor, size_t length, int protection, dcli_seale
     *mapped_out = (dcli_sealed){bytes, length, -1};
     if (mmap(bytes, length, protection, MAP_SHARED | MAP_FIXED, descriptor, 0) == MAP_FAILED ||
         mprotect(bytes - FRONT_BYTES, FRONT_BYTES, PROT_READ | PROT_WRITE) != 0) {
-        int code = errno;
-        dcli_sealed_close(mapped_out);
-        errno = code;
+        close_after(mapped_out);
         return "mmap";
     }
     if (length >= HUGE_BYTES)
@@ -71,9 +77,15 @@ dcl_status dcli_sealed_make(size_t length, dcli_sealed_for use, dcli_sealed *mad
     int descriptor = memfd_create("dcl", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0)
         return fail("memfd_create", length);
-    const char *call = dcli_memory_back(descriptor, length);
+    const char *call = dcli_memory_size(descriptor, length);
     if (call == NULL)
         call = map(descriptor, length, PROT_READ | PROT_WRITE, made_out);
+    if (call == NULL) {
+        dcli_memory_make_huge(descriptor, made_out->bytes, length);
+        call = dcli_memory_reserve(descriptor, 0, length);
+        if (call != NULL)
+            close_after(made_out);
+    }
     if (call != NULL) {
         dcl_status status = fail(call, length);
         close(descriptor);

@@ -18,6 +18,7 @@ enum {
     DCLI_MOST_REMOTE_ARGUMENTS = 512,   /* of a kernel */
     DCLI_FEW_ARGUMENTS = 8,             /* of a launch that needs no memory for them */
     DCLI_REPORTS_LATE_MS = 2,           /* ends of unobserved commands are noticed and reported at most so late */
+    DCLI_PEER_PATIENCE_MS = 2,          /* contents of a small transfer are awaited for so long, then it is granted */
     DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
     DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
     DCLI_PEER_LEAST = 64,               /* as many as a smaller one counts, and a message that has come early */
@@ -110,6 +111,7 @@ typedef struct dcli_object {
             int peer;      /* the driver, or the server that has the other end */
             int64_t eager; /* to a server: bytes that may be sent before they are granted */
             int64_t total, granted, arrived, submitted;
+            int64_t due_ns;                /* small, from a server: when it is granted; 0: not begun */
             int64_t ended;                 /* bytes of a write of which the end was noticed */
             int64_t held;                  /* bytes that have arrived before the write has begun */
             bool stored;                   /* it is held as a whole between the network and the device */
@@ -212,8 +214,7 @@ typedef struct dcli_peers {
     int64_t early_count, early_capacity, early_bytes;
     dcli_received *early; /* [early_count] DATA and TAKEN of transfers of which the driver has not told yet */
     int64_t eager_bytes;  /* sent to other servers, which have not taken them */
-    bool awaits_small;    /* a small transfer has begun that has neither come nor been granted */
-    bool grants_small;    /* grant them now */
+    int64_t small_due_ns; /* when the first small transfer is granted that has not come; 0: none */
     int64_t told_count;
     dcli_told told[DCLI_TOLD]; /* the last ones, in a ring */
 } dcli_peers;
@@ -369,7 +370,7 @@ dcl_status dcli_peer_hear(dcli_remote *remote, dcli_received *received);
 /** Give up another server that cannot be reached: fail all transfers with it, and tell the driver. @param seen  the
  *  reason, as a sentence. */
 void dcli_peer_lose(dcli_remote *remote, int peer, const char *seen);
-/** Grant the small transfers that have begun and not come. */
+/** Grant the small transfers that have begun and have not come for DCLI_PEER_PATIENCE_MS. */
 void dcli_peer_grant_small(dcli_remote *remote);
 /** Begin a transfer with another server: handle its messages that came before the driver's command. */
 void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer);

@@ -6,6 +6,7 @@
 #include "remote/inside.h"
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 bool dcli_peer_is_other(const dcli_remote *remote, int64_t peer)
@@ -141,12 +142,11 @@ void dcli_peer_begin(dcli_remote *remote, dcli_object *transfer)
 
 void dcli_peer_grant_small(dcli_remote *remote)
 {
-    if (!remote->peers.awaits_small)
+    if (remote->peers.small_due_ns == 0 || dcli_monotonic_ns() < remote->peers.small_due_ns)
         return;
-    remote->peers.awaits_small = false;
-    remote->peers.grants_small = remote->stuck_dirty = true;
+    remote->peers.small_due_ns = 0; /* transfers that are not due yet set it again */
+    remote->stuck_dirty = true;
     dcli_tasks_look(remote);
-    remote->peers.grants_small = false;
 }
 
 /* ---- ends of events ---- */

@@ -68,7 +68,7 @@ static int patience(const dcli_remote *remote, int64_t happened_ns)
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
     if (!remote->polls || remote->outstanding == 0)
         return remote->unobserved_count > 0 || remote->ended_count > 0 || remote->passed_count > 0 ||
-                       remote->peers.awaits_small
+                       remote->peers.small_due_ns > 0
                    ? DCLI_REPORTS_LATE_MS
                    : -1;
     return dcli_monotonic_ns() - happened_ns < ASK_NS ? 0 : PAUSE_MS;
@@ -94,8 +94,7 @@ static dcl_status serve(dcli_remote *remote)
             status != DCL_ERR_NETWORK) /* receiving reports the latter */
             return status;
         dcli_tasks_look(remote);
-        if (idle && in_turn == 0)
-            dcli_peer_grant_small(remote);
+        dcli_peer_grant_small(remote);
         dcli_queues_flush(remote);
         dcli_kernel_output_send(remote);
         status = dcli_events_send(remote);

@@ -481,18 +481,32 @@ void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int statu
 
 /* ---- writes ---- */
 
-/* Grant more, as the device takes what has arrived. A small transfer of another server usually comes without a grant. So it
- * is granted only after its contents have arrived, or when nothing has happened for a while: an earlier grant would delay the contents. */
+/* Whether to wait for the contents of a transfer before granting it. A small transfer of another server usually comes without a
+ * grant, which would only delay its contents. Its sender may have too many of them under way, and then waits for the grant. So it is granted
+ * after a while, however busy this server is. */
+static bool awaits_contents(dcli_remote *remote, dcli_object *transfer)
+{
+    bool small = is_between_servers(remote, transfer) && transfer->transfer.total <= DCLI_PEER_EAGER;
+    if (!small || transfer->transfer.arrived == transfer->transfer.total ||
+        transfer->transfer.granted == transfer->transfer.total)
+        return false;
+    int64_t now_ns = dcli_monotonic_ns(), *first_ns = &remote->peers.small_due_ns;
+    if (transfer->transfer.due_ns == 0)
+        transfer->transfer.due_ns = now_ns + DCLI_PEER_PATIENCE_MS * INT64_C(1000000);
+    if (now_ns >= transfer->transfer.due_ns)
+        return false;
+    *first_ns = *first_ns == 0 ? transfer->transfer.due_ns : dcli_min(*first_ns, transfer->transfer.due_ns);
+    return true;
+}
+
+/* Grant more, as the device takes what has arrived. */
 static void grant(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t ahead = transfer->transfer.stored ? transfer->transfer.total : WINDOW,
             upto = dcli_min(transfer->transfer.total, transfer->transfer.ended + ahead);
     bool much = upto - transfer->transfer.granted >= WINDOW / 2 || upto == transfer->transfer.total;
-    bool small = is_between_servers(remote, transfer) && transfer->transfer.total <= DCLI_PEER_EAGER;
-    if (small && transfer->transfer.arrived < transfer->transfer.total && !remote->peers.grants_small) {
-        remote->peers.awaits_small = true;
+    if (awaits_contents(remote, transfer))
         return;
-    }
     bool has_all = transfer->transfer.arrived == transfer->transfer.total && !is_between_servers(remote, transfer);
     if (has_all || upto <= transfer->transfer.granted || !much)
         return;

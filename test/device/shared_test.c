@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "device/opencl.h"
+#include "support/pages.h"
 
 enum { COUNT = 4096 };
 
@@ -410,51 +411,14 @@ Test(device_shared, many_small_ones_fill_a_control_group)
     cr_expect_eq(WEXITSTATUS(ended), 0, "it ended with %d", WEXITSTATUS(ended));
 }
 
-/* kB of huge pages of a memfd that are mapped at an address: a line of /proc/self/smaps. @return -1: unknown. */
-static long huge_at(const void *address)
-{
-    FILE *file = fopen("/proc/self/smaps", "r");
-    unsigned long from, to, wanted = (unsigned long)address;
-    long found = -1;
-    bool here = false;
-    char line[512];
-    while (file != NULL && found < 0 && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
-            here = wanted >= from && wanted < to;
-        if (here)
-            sscanf(line, "ShmemPmdMapped: %ld kB", &found);
-    }
-    if (file != NULL)
-        fclose(file);
-    return found;
-}
-
-/* Whether the system makes huge pages of memfds on request. */
-static bool system_collapses(void)
-{
-    const size_t huge = 2 << 20;
-    const int collapse = 25; /* MADV_COLLAPSE */
-    int descriptor = memfd_create("test", MFD_CLOEXEC);
-    cr_assert(descriptor >= 0 && ftruncate(descriptor, (off_t)huge) == 0);
-    char *room = mmap(NULL, 2 * huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    char *at = room + (huge - (size_t)room % huge) % huge;
-    at = mmap(at, huge, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
-    cr_assert_neq(at, MAP_FAILED);
-    at[0] = 1;
-    bool done = madvise(at, huge, collapse) == 0;
-    munmap(room, 2 * huge);
-    close(descriptor);
-    return done;
-}
-
 Test(device_shared, large_ones_have_huge_pages)
 {
     dcli_device *device = open_shared();
     dcli_memory *memory = create(device, 6 << 20);
     void *host = dcli_memory_host(memory);
     cr_expect_eq((size_t)host % (2 << 20), 0, "%p is not aligned", host);
-    if (system_collapses() && huge_at(host) >= 0)
-        cr_expect_gt(huge_at(host), 0, "no huge page"); /* all three, unless memory is fragmented */
+    if (test_system_collapses() && test_huge_at(host) >= 0)
+        cr_expect_gt(test_huge_at(host), 0, "no huge page"); /* all three, unless memory is fragmented */
     for (int n = 0; n < 6 << 20; n += 4096)
         cr_assert_eq(((char *)host)[n], 0);
     dcli_memory_release(memory);

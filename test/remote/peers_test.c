@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -318,13 +319,21 @@ Test(peers, small_transfers_are_granted_late)
         turn(&s, TARGET);
         dcli_endpoint_counts(s.end[TARGET], &sent, &ignored);
         cr_expect_eq(sent, 0, "%d messages", (int)sent);
-        cr_expect(s.server[TARGET]->peers.awaits_small);
+        cr_expect_gt(s.server[TARGET]->peers.small_due_ns, 0);
         send_from(&s, TRANSFER, SMALL);
         if (full) {
             for (int t = 0; t < 50; t++)
                 turn(&s, t % 2);
             cr_expect_eq(s.server[TARGET]->task_count, 1, "it waits for a grant");
+            dcli_object *transfer = dcli_object_find(s.server[TARGET], TRANSFER, DCLI_OBJECT_TRANSFER);
+            s.server[TARGET]->peers.small_due_ns = 1; /* as if it were that of an earlier one */
             dcli_peer_grant_small(s.server[TARGET]);
+            cr_expect(s.server[TARGET]->peers.small_due_ns == transfer->transfer.due_ns ||
+                          transfer->transfer.granted > 0,
+                      "it has a time of its own");
+            transfer->transfer.due_ns = s.server[TARGET]->peers.small_due_ns = 1;
+            dcli_peer_grant_small(s.server[TARGET]);
+            cr_expect_eq(transfer->transfer.granted, SMALL);
         }
         await_ends(&s, 3);
         expect_ends(&s, CL_SUCCESS, CL_SUCCESS);
@@ -332,6 +341,59 @@ Test(peers, small_transfers_are_granted_late)
         s.server[SOURCE]->peers.eager_bytes -= full ? DCLI_PEER_EAGER_SESSION : 0;
         close_scene(&s);
     }
+}
+
+typedef struct service {
+    dcli_remote *remote;
+    dcli_remote_terms terms;
+    dcl_status status;
+} service;
+
+static void *serve(void *argument)
+{
+    service *served = argument;
+    served->status = dcli_remote_serve(served->remote, &served->terms);
+    return NULL;
+}
+
+/* A small transfer that needs a grant gets it although the target always has something else to do, here until its session ends. Its messages
+ * wait for it from the beginning, so it is never idle, and handling them takes much longer than it waits for the contents. */
+Test(peers, a_busy_server_grants_small_transfers)
+{
+    enum { MESSAGES = 30000 };
+    scene s;
+    pthread_t thread;
+    open_scene(&s, SMALL);
+    dcli_remote_peers_close(s.server[TARGET]); /* serving opens them */
+    dcli_lender_close(s.server[TARGET]);
+    s.server[SOURCE]->peers.eager_bytes = DCLI_PEER_EAGER_SESSION; /* of other transfers */
+    send_from(&s, TRANSFER, SMALL);
+    dcli_msg_command take = {DCLI_CL_WRITE,
+                             BUFFER,
+                             QUEUE,
+                             EVENT,
+                             NUMBERS(TRANSFER, 0, SMALL, 1, 1, 0, 0, 0, SOURCE + 1),
+                             .text = ""},
+                     nothing = {DCLI_CL_MARKER, 0, QUEUE, 0, NUMBERS(1), .text = ""};
+    dcli_message first = {.kind = DCLI_MSG_COMMANDS, .epoch = 5, .commands = {1, &take}},
+                 next = {.kind = DCLI_MSG_COMMANDS, .epoch = 5, .commands = {1, &nothing}},
+                 last = {.kind = DCLI_MSG_STOP, .epoch = 5};
+    for (int n = 0; n <= MESSAGES; n++)
+        cr_assert_eq(dcli_endpoint_send(s.end[DRIVER], TARGET,
+                                        n == 0         ? &first
+                                        : n < MESSAGES ? &next
+                                                       : &last,
+                                        NULL),
+                     DCL_OK, "%s", dcl_error());
+    service served = {s.server[TARGET], s.server[TARGET]->terms, DCL_ERR_INTERNAL};
+    cr_assert_eq(pthread_create(&thread, NULL, serve, &served), 0);
+    pthread_join(thread, NULL);
+    cr_expect_eq(served.status, DCL_OK);
+    turn(&s, SOURCE);
+    await_ends(&s, 1 << SOURCE);
+    cr_expect_eq(s.ended[SOURCE].status, CL_SUCCESS);
+    s.server[SOURCE]->peers.eager_bytes -= DCLI_PEER_EAGER_SESSION;
+    close_scene(&s);
 }
 
 /* If a server cannot reach another one, it fails all transfers with it, also later ones, and tells the driver. */
