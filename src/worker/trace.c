@@ -135,35 +135,38 @@ static void note_times(void *user, uint64_t ticket, int64_t begin_ns, int64_t en
 
 void dcli_trace_device(dcli_worker *worker) { dcli_device_on_timed(worker->as_node->device, note_times, worker); }
 
-static dcli_trace_event batch_event(dcli_worker *worker, const dcli_running *running, bool timed, int64_t begin_ns,
-                                    int64_t end_ns, int64_t launches)
+/* Describe what differs from batch to batch of a series. The other members of the event stay as they are: writing all of
+ * them for each batch took most of the time of tracing short operations. */
+static void describe_batch(dcli_worker *worker, const dcli_running *running, dcli_trace_event *event_out)
 {
-    return (dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
-                              .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN,
-                              .begin_ns = begin_ns,
-                              .end_ns = end_ns,
-                              .operation = running->operation,
-                              .part = running->batch,
-                              .peer = running->job.borrowed != NULL ? running->job.borrowed->victim : DCLI_TRACE_NOBODY,
-                              .tasks = (int32_t)dcli_min(running->job.batch->tile_count, INT32_MAX),
-                              .launches = (int32_t)dcli_min(launches, INT32_MAX),
-                              .name = name_of(worker, running->job.entry)};
+    const dcli_job *job = &running->job;
+    event_out->operation = running->operation;
+    event_out->part = running->batch;
+    event_out->peer = job->borrowed != NULL ? job->borrowed->victim : DCLI_TRACE_NOBODY;
+    event_out->tasks = (int32_t)dcli_min(job->batch->tile_count, INT32_MAX);
+    event_out->name = name_of(worker, job->entry);
 }
 
-/* Record the batches of a series, which share its time evenly. */
+/* Record the batches of a series, which share its time evenly. The first one has the launches of all. */
 static void add_series(dcli_worker *worker, const dcli_running first[], int64_t count, bool timed, int64_t begin_ns,
                        int64_t end_ns, int64_t launches)
 {
     dcli_trace_event event[16];
     enum { AT_ONCE = sizeof event / sizeof event[0] };
+    for (int64_t n = 0; n < dcli_min(count, AT_ONCE); n++)
+        event[n] = (dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
+                                      .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN};
+    event[0].launches = (int32_t)dcli_min(launches, INT32_MAX);
     int64_t each_ns = (end_ns - begin_ns) / count, rest_ns = (end_ns - begin_ns) % count;
     for (int64_t n = 0, kept = 0; n < count; n++) {
-        int64_t batch_end_ns = begin_ns + each_ns + (n < rest_ns);
-        event[kept++] = batch_event(worker, first + n, timed, begin_ns, batch_end_ns, n == 0 ? launches : 0);
-        begin_ns = batch_end_ns;
+        describe_batch(worker, first + n, &event[kept]);
+        event[kept].begin_ns = begin_ns;
+        begin_ns += each_ns + (n < rest_ns);
+        event[kept++].end_ns = begin_ns;
         if (kept < AT_ONCE && n + 1 < count)
             continue;
         dcli_trace_add_all(worker->terms.trace, event, kept);
+        event[0].launches = 0;
         kept = 0;
     }
 }
