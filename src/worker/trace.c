@@ -154,8 +154,7 @@ static void add_series(dcli_worker *worker, const dcli_running first[], int64_t 
     dcli_trace_event event[16];
     enum { AT_ONCE = sizeof event / sizeof event[0] };
     for (int64_t n = 0; n < dcli_min(count, AT_ONCE); n++)
-        event[n] = (dcli_trace_event){.kind = DCLI_TRACE_KERNELS,
-                                      .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN};
+        event[n] = (dcli_trace_event){.kind = DCLI_TRACE_KERNELS, .clock = timed ? DCLI_CLOCK_DEVICE : DCLI_CLOCK_SEEN};
     event[0].launches = (int32_t)dcli_min(launches, INT32_MAX);
     int64_t each_ns = (end_ns - begin_ns) / count, rest_ns = (end_ns - begin_ns) % count;
     for (int64_t n = 0, kept = 0; n < count; n++) {

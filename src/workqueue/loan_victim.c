@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 
 /* ---- the victim: questions --------------------------------------------------------------------------------------- */
@@ -91,20 +92,29 @@ static bool may_lend_of(const dcli_node *node, struct dcli_open_op *op)
            dcli_reads_allowed(node, op);
 }
 
-/* Whether all T chunks that batch `b` reads have arrived. This includes chunks that an earlier batch is the first to
- * read: that batch may still wait. */
-static bool inputs_arrived(const struct dcli_open_op *op, int64_t b)
+/* Look for a T chunk that batch `b` reads and that has not arrived. This includes chunks that an earlier batch is the
+ * first to read: that batch may still wait. The plan's chunks are in the order of the first batches that read them.
+ * @param past_inout  the chunks from this number on are first read by later batches; starts as their number. It only
+ *  decreases, so that all batches of an operation cost little if they are looked at from the last one to the first.
+ * @return `b` + 1: all have arrived; else the first batch that reads the missing chunk: it and all up to `b` lack it */
+static int64_t first_lacking(const struct dcli_open_op *op, int64_t b, int64_t *past_inout)
 {
-    const dcli_plan *plan = op->own;
-    for (int64_t c = op->drop_from; c < plan->chunk_count && plan->chunk[c].first_batch <= b; c++)
-        if (!plan->chunk[c].written && plan->chunk[c].last_batch >= b && !op->arrived[c])
-            return false;
-    return true;
+    const dcli_chunk *chunk = op->own->chunk;
+    while (*past_inout > op->drop_from && chunk[*past_inout - 1].first_batch > b)
+        --*past_inout;
+    for (int64_t c = *past_inout - 1; c >= op->drop_from; c--)
+        if (!chunk[c].written && chunk[c].last_batch >= b && !op->arrived[c])
+            return chunk[c].first_batch;
+    return b + 1;
 }
 
-static bool may_lend_batch(const struct dcli_open_op *op, int64_t b)
+/* Look for what keeps batch `b` from being lent. @param past_inout  as for first_lacking(). @return `b` + 1: nothing; else
+ * the first of consecutive batches up to `b` none of which may be lent */
+static int64_t first_unlendable(const struct dcli_open_op *op, int64_t b, int64_t *past_inout)
 {
-    return op->batch[b] == DCLI_BATCH_WAITS && op->own->batch[b].made_count == 0 && inputs_arrived(op, b);
+    if (op->batch[b] != DCLI_BATCH_WAITS || op->own->batch[b].made_count > 0)
+        return b;
+    return first_lacking(op, b, past_inout);
 }
 
 static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int64_t b, int64_t count, int thief,
@@ -113,37 +123,37 @@ static bool find_size(const dcli_node *node, const struct dcli_open_op *op, int6
     return node->terms.loan_of(node->terms.user, op->operation, b, count, node->terms.self, thief, size_out) == DCL_OK;
 }
 
-/* Find the first batch of the loan whose last batch is `end` - 1. A loan has at most `most` batches, does not cross a
- * multiple of `each`, and contains only batches that may be lent. @return its number; `end`: batch `end` - 1 may not be
- * lent. */
-static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t most, int64_t each)
+/* Find the first batch of the loan whose last batch is `end` - 1, which may be lent. A loan has at most `most` batches,
+ * does not cross a multiple of `each`, and contains only batches that may be lent. @return its number */
+static int64_t loan_start(const struct dcli_open_op *op, int64_t end, int64_t most, int64_t each, int64_t *past_inout)
 {
-    int64_t first = end, least = (end - 1) / each * each;
-    if (least < end - most)
-        least = end - most;
-    while (first > least && may_lend_batch(op, first - 1))
+    int64_t first = end - 1, least = dcli_max(first / each * each, end - most);
+    while (first > least && first_unlendable(op, first - 1, past_inout) == first)
         first--;
     return first;
 }
 
 /* Add loans to an offer, backwards from the last batch that may be lent, until the offer has `most` batches, a batch
- * may not be lent, or memory is short. */
+ * may not be lent, or memory is short. A loan that cannot be planned ends the search: either there is no memory to do
+ * so, or no batch of the operation can be lent. */
 static void offer_loans(const dcli_node *node, const struct dcli_open_op *op, int thief, int64_t most, int64_t each,
                         dcli_offer *offer)
 {
     const struct dcli_lending *lending = node->lending;
     int64_t bytes = dcli_loan_peer_of(lending, thief)->hungry_bytes;
-    int64_t results = node->terms.result_bytes - lending->result_used;
+    int64_t results = node->terms.result_bytes - lending->result_used, past = op->own->chunk_count;
     for (int64_t end = op->own->batch_count; end > 0 && offer->end - offer->first < most;) {
-        dcli_loan_size size;
-        int64_t first = loan_start(op, end, most - (offer->end - offer->first), each);
-        bool may = first < end && find_size(node, op, first, end - first, thief, &size);
-        if (!may && offer->end > 0)
+        int64_t first = first_unlendable(op, end - 1, &past);
+        if (first < end && offer->end > 0)
             return;
-        if (!may) {
-            end = first < end ? first : end - 1;
+        if (first < end) {
+            end = first;
             continue;
         }
+        dcli_loan_size size;
+        first = loan_start(op, end, most - (offer->end - offer->first), each, &past);
+        if (!find_size(node, op, first, end - first, thief, &size))
+            return;
         bytes -= size.bytes;
         results -= size.result_bytes;
         if (bytes < 0 || results < 0)

@@ -16,12 +16,14 @@
 enum { VICTIM = 0, THIEF = 1, LENT_OP = 3, BATCHES = 4, BYTES = 1 << 12 };
 
 static bool no_memory; /* for plans of loans */
+static int planned;    /* calls of loan_of() */
 
 static dcl_status loan_of(void *user, const dcli_operation *operation, int64_t batch, int64_t count, int victim,
                           int thief, dcli_loan_size *size_out)
 {
     struct bench *bench = user;
     dcli_loan *loan;
+    planned++;
     if (no_memory)
         return DCL_ERR_NOMEM;
     dcl_status status = dcli_loan_make(operation, bench_plan(bench, operation, victim), batch, count, victim, thief,
@@ -401,6 +403,19 @@ Test(loan, offers_the_last_batches)
     cr_expect(dcli_node_lend(bench->node, THIEF, LENT_OP, 2, 1));
     cr_expect_not(dcli_node_offer(bench->node, THIEF, 2, 1, &offer), "the question has its answer");
     bench_expect(bench, "two are lent", "lend 3.2 and 1 more to 1 question 1; run 3.1");
+    bench_close(bench);
+}
+
+Test(loan, an_offer_ends_where_a_loan_cannot_be_planned)
+{
+    struct bench *bench = victim(false);
+    dcli_offer offer;
+    no_memory = true;
+    planned = 0;
+    cr_expect_not(dcli_node_offer(bench->node, THIEF, INT64_MAX, 1, &offer));
+    cr_expect_eq(planned, 1, "%d loans planned, one for each batch that waits", planned);
+    no_memory = false;
+    cr_expect(dcli_node_offer(bench->node, THIEF, INT64_MAX, 1, &offer));
     bench_close(bench);
 }
 
