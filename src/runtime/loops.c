@@ -19,6 +19,7 @@ struct nest {
     dcli_loops_plan *plan;
     dcl_array *copy[DCLI_MAX_PARAMS];   /* by argument: for copies of its elements; NULL: not needed so far */
     dcl_array *own[DCLI_LOOPS_SCALARS]; /* arrays of the plan, by symbol - arg_count; likewise */
+    int imagined;                       /* number of the last array without storage, if the nest is looked at */
     int host_count;
     dcli_host_array host[DCLI_MAX_PARAMS]; /* memory of the program */
     int host_of[DCLI_MAX_PARAMS];          /* by argument: its number in `host`; -1: none */
@@ -181,11 +182,26 @@ static void name_call(const struct nest *nest)
         dcli_error_enter("dcl_loops");
 }
 
+/* Make an array without storage. Its number differs from those of the other arrays of the nest, because plans take arrays with one number
+ * for the same array. @return NULL: there is an error */
+static dcl_array *imagine(struct nest *nest, const dcl_grid *grid, dcl_map *map)
+{
+    dcl_cluster *cluster = nest->call->cluster;
+    dcl_array *array = NULL;
+    if (map == NULL)
+        return NULL;
+    pthread_mutex_lock(&cluster->lock);
+    dcli_array_imagine(cluster, grid, map, ++nest->imagined, &array);
+    pthread_mutex_unlock(&cluster->lock);
+    return array;
+}
+
 /* Make an array that the program does not see. @param map  NULL: the default one */
-static dcl_status make_hidden(const struct nest *nest, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+static dcl_status make_hidden(struct nest *nest, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
 {
     dcl_map *usual = map == NULL ? dcl_map_default(nest->call->cluster) : NULL;
-    dcl_array *array = dcl_agile(*grid, map != NULL ? map : usual);
+    map = map == NULL ? usual : map;
+    dcl_array *array = nest->look != NULL ? imagine(nest, grid, map) : dcl_agile(*grid, map);
     dcl_map_release(usual);
     name_call(nest);
     if (array == NULL)
@@ -194,6 +210,19 @@ static dcl_status make_hidden(const struct nest *nest, const dcl_grid *grid, dcl
     array->hidden = true;
     *array_out = array;
     return DCL_OK;
+}
+
+static void release_hidden(const struct nest *nest, dcl_array *array)
+{
+    if (array == NULL)
+        return;
+    if (nest->look == NULL) {
+        dcl_array_release(array);
+        return;
+    }
+    pthread_mutex_lock(&nest->call->cluster->lock);
+    dcli_array_free(array);
+    pthread_mutex_unlock(&nest->call->cluster->lock);
 }
 
 /* Make the array of an operand that is none of the program's, unless there is one. */
@@ -336,7 +365,7 @@ static dcl_status open_hosts(struct nest *nest)
     if (nest->look == NULL && dcli_stream_is_needed(nest->call->cluster, nest->host_count, nest->host))
         return dcli_stream_open(nest->call->cluster, nest->plan, nest->host_count, nest->host, &nest->stream);
     for (int h = 0; h < nest->host_count && status == DCL_OK; h++)
-        status = nest->look != NULL ? dcli_host_array_imagine(nest->call->cluster, h + 1, &nest->host[h])
+        status = nest->look != NULL ? dcli_host_array_imagine(nest->call->cluster, ++nest->imagined, &nest->host[h])
                                     : dcli_host_array_open(nest->call->cluster, &nest->host[h]);
     return status;
 }
@@ -429,11 +458,9 @@ static dcl_status walk(struct nest *nest, dcli_loops_name names[], dcli_loops_pl
     if (status == DCL_OK)
         status = walk_all(nest, plan);
     for (int k = 0; k < DCLI_MAX_PARAMS; k++)
-        if (nest->copy[k] != NULL)
-            dcl_array_release(nest->copy[k]);
+        release_hidden(nest, nest->copy[k]);
     for (int k = 0; k < DCLI_LOOPS_SCALARS; k++)
-        if (nest->own[k] != NULL)
-            dcl_array_release(nest->own[k]);
+        release_hidden(nest, nest->own[k]);
     status = close_hosts(nest, status);
     dcli_nest_plan_give(nest->call->cluster, plan, status == DCL_OK);
     return status;

@@ -36,25 +36,19 @@ static dcl_status look_at_tiles(const dcli_layout *layout, unsigned *whole_out)
     return status;
 }
 
-/* As dcli_lines_find(). The lock is held. */
-static dcl_status find(const dcl_array *array, unsigned *whole_out)
+/* Each call of a nest needs this of all its arrays, so it is kept until an array gets another layout. */
+dcl_status dcli_lines_find(dcl_array *array, unsigned *whole_out)
 {
-    dcli_layout layout;
+    dcl_status status = DCL_OK;
     *whole_out = 0;
     if (array->base != NULL) /* the tiles of a view are those of its base */
         return DCL_OK;
-    dcl_status status = dcli_array_own_layout(array, &layout);
-    if (status != DCL_OK)
-        return status;
-    status = look_at_tiles(&layout, whole_out);
-    dcli_layout_release(&layout);
-    return status;
-}
-
-dcl_status dcli_lines_find(const dcl_array *array, unsigned *whole_out)
-{
     pthread_mutex_lock(&array->cluster->lock);
-    dcl_status status = find(array, whole_out);
+    if (!array->lines_known) {
+        status = look_at_tiles(&array->layout, &array->whole);
+        array->lines_known = status == DCL_OK;
+    }
+    *whole_out = status == DCL_OK ? array->whole : 0;
     pthread_mutex_unlock(&array->cluster->lock);
     return status;
 }

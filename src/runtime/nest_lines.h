@@ -8,7 +8,7 @@
 
 /** Find the axes along which tiles of an array have all indices. The lock is not held.
  *  @param whole_out  bit d: axis d. None, if that is not known soon. */
-dcl_status dcli_lines_find(const dcl_array *array, unsigned *whole_out);
+dcl_status dcli_lines_find(dcl_array *array, unsigned *whole_out);
 /** The same for the program's memory. @param whole_out  none, if that cannot be known before the arrays are made. */
 dcl_status dcli_lines_of_host(dcl_cluster *cluster, const dcl_grid *grid, unsigned *whole_out);
 /** Run an operation on lines, or look at it. The lock is not held.

@@ -240,9 +240,13 @@ static void exchange(dcl_array *a, dcl_array *b)
     a->map = b->map;
     a->layout = b->layout;
     a->state = b->state;
+    a->lines_known = b->lines_known;
+    a->whole = b->whole;
     b->map = old.map;
     b->layout = old.layout;
     b->state = old.state;
+    b->lines_known = old.lines_known;
+    b->whole = old.whole;
 }
 
 /* Copy the mark of a stray access to the new storage, whose contents are equal. All such reports have arrived, because

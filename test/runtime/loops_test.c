@@ -69,6 +69,38 @@ Test(loops, explained_is_counted)
     dcl_close(cluster);
 }
 
+/* The nests need arrays besides their arguments: a copy of x, and one for the values of s. They are not made to explain a call, and no two
+ * arrays of a plan are taken for the same one. */
+Test(loops, memory_of_the_program_is_explained)
+{
+    enum { N = 32 };
+    static const char *const text[] = {"for (i = 0; i < n - 1; i++) x[i] = x[i + 1] * 0.5 + x[i] + y[i];",
+                                       "for (i = 0; i < 8; i++) {\n"
+                                       "    double s = 0;\n"
+                                       "    for (j = 0; j < 4; j++) s = s * 0.5 + y[j + 4 * i];\n"
+                                       "    x[i] = s;\n"
+                                       "    for (j = 0; j < 3; j++) y[j + 1 + 4 * i] = y[j + 4 * i] * s;\n"
+                                       "}"};
+    dcl_cluster *cluster = open_nodes(2);
+    const int n = N;
+    double x[N], y[N];
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < N; i++)
+            x[i] = y[i] = i + 1;
+        const dcl_call call =
+            dcl_call_loops(cluster, text[k], 3, (dcl_arg[]){DCL_HOST_INOUT(x, N), DCL_HOST_INOUT(y, N), DCL_VALUE(n)});
+        dcl_counters planned[2], before = test_counters(cluster, DCL_ALL_NODES);
+        for (int again = 0; again < 2; again++)
+            TEST_OK(dcl_call_explain(&call, DCL_ALL_NODES, &planned[again]));
+        cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).storage_bytes, before.storage_bytes, "nest %d", k);
+        cr_expect_eq(memcmp(&planned[0], &planned[1], sizeof planned[0]), 0, "nest %d", k);
+        TEST_OK(dcl_call_run(&call));
+        dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
+        cr_expect_eq(after.tasks - before.tasks, planned[0].tasks, "nest %d", k);
+    }
+    dcl_close(cluster);
+}
+
 /* Plans are kept: a call may take that of an earlier call only if all that the plan depends on is the same. */
 Test(loops, kept_plans_are_of_the_same_sizes_and_grids)
 {
