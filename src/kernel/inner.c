@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "kernel/names.h"
+#include "kernel/ranges.h"
 
 enum {
     MOST_UNROLLED = 256 /* most copies of a statement when nested loops are unrolled */
@@ -189,6 +190,65 @@ static int64_t read_step(const dcli_body *body, int name, int first, int end)
     return dcli_token_is(tokens, first + 1, "+=") ? step.term[0].factor : -step.term[0].factor;
 }
 
+/* Whether token t is a decimal literal, of type int or long. */
+static bool is_decimal(const dcli_tokens *tokens, int t)
+{
+    const char *text = tokens->text + tokens->token[t].start;
+    int length = tokens->token[t].length;
+    return length < 19 && (text[0] != '0' || length == 1) && (int)strspn(text, "0123456789") >= length;
+}
+
+/* Whether tokens [t, end) have the same value in kernels, which compute with the types of the operands, as in plans, which compute with 64
+ * bits: indices are long, scalars must be, and literals must be too few or too small to overflow an int. */
+static bool is_computed_alike(const dcli_body *body, int t, int end)
+{
+    enum { SMALL = 4 }; /* digits: products of two such literals fit */
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int literals = 0, longest = 0;
+    for (; t < end; t++) {
+        const dcli_token *token = &tokens->token[t];
+        if (token->kind == DCLI_TOKEN_NUMBER) {
+            if (!is_decimal(tokens, t))
+                return false;
+            literals++;
+            longest = token->length > longest ? token->length : longest;
+        }
+        for (int k = 0; k < body->param_count && token->kind == DCLI_TOKEN_NAME; k++)
+            if (strlen(body->params[k].name) == (size_t)token->length &&
+                memcmp(body->params[k].name, tokens->text + token->start, (size_t)token->length) == 0 &&
+                body->params[k].type != DCL_INT64)
+                return false;
+    }
+    return literals < 2 || (literals == 2 && longest <= SMALL);
+}
+
+/* Read the limits at the beginning of a loop's statement, token t: `if (x < E) continue;` and alike, each with `break` or `continue`.
+ * Those that are not understood are left out: then plans take more for read than is. */
+static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    t += dcli_token_is(tokens, t, "{");
+    for (int close;
+         dcli_token_is(tokens, t, "if") && same_name(tokens, inner->name, t + 2) && dcli_token_in(tokens, t + 3, "< >");
+         t = close + 3) {
+        dcli_affine_reader reader = {.tokens = tokens, .body = body};
+        dcli_inner_limit *limit = &inner->limits[inner->limit_count];
+        close = tokens->token[t + 1].partner;
+        if (!dcli_token_in(tokens, close + 1, "continue break") || !dcli_token_is(tokens, close + 2, ";") ||
+            inner->limit_count == DCLI_INNER_LIMITS)
+            return;
+        limit->low = dcli_token_is(tokens, t + 3, "<");
+        if (!is_computed_alike(body, t + 4, close) || dcli_affine_read(&reader, t + 4, close, &limit->sum) != DCL_OK) {
+            dcli_error_clear();
+            continue;
+        }
+        bool of_indices = limit->sum.boundary == 0;
+        for (int k = 0; k < limit->sum.count; k++)
+            of_indices &= limit->sum.term[k].index < DCL_MAX_RANK;
+        inner->limit_count += of_indices;
+    }
+}
+
 dcl_status dcli_inner_find(const dcli_parser *parser, int keyword, const int semicolon[])
 {
     const dcli_tokens *tokens = parser->tokens;
@@ -213,6 +273,9 @@ dcl_status dcli_inner_find(const dcli_parser *parser, int keyword, const int sem
         !read_bound(parser->body, test + 2, semicolon[1], &inner.limit) ||
         dcli_may_change(parser->body, name, close + 1, end))
         return DCL_OK;
+    /* macros of a prelude could give words another meaning; comparisons with unsigned numbers are unsigned */
+    if (parser->body->prelude[0] == '\0' && types[type].low < 0)
+        read_limits(parser->body, &inner, close + 1);
     if (dcli_grow(&inside->inner, inside->inner_count, &inside->inner_capacity, sizeof inner) != 0)
         return DCL_ERR_NOMEM;
     inside->inner[inside->inner_count++] = inner;
@@ -253,6 +316,65 @@ dcl_status dcli_inner_range(const dcli_body *body, int q, const dcli_scalar valu
                                "scalars",
                                *first_out, limit, types[inner->type].name);
     return DCL_OK;
+}
+
+/* Find the least and the greatest value of a sum for the indices of a box. @return false: it may exceed 62 bits. */
+static bool find_values(const dcli_body *body, const dcli_affine *sum, const dcli_scalar values[], const dcl_box *box,
+                        wide *low_out, wide *high_out)
+{
+    enum { BITS = 62 };
+    int64_t constant, coef[DCLI_INDEX_NAMES];
+    if (!dcli_affine_evaluate(sum, body, values, &constant, coef))
+        return false;
+    *low_out = *high_out = constant;
+    for (int m = 0; m < body->space_rank; m++) {
+        int64_t by = coef[body->index_of_axis[m]], first = box->start[m];
+        wide last = first + ((wide)box->count[m] - 1) * box->stride[m], a = (wide)by * first, b;
+        if (box->count[m] < 1 || __builtin_mul_overflow((wide)by, last, &b))
+            return false;
+        *low_out += a < b ? a : b;
+        *high_out += a > b ? a : b;
+        if (*low_out < -((wide)1 << BITS) || *high_out > (wide)1 << BITS)
+            return false;
+    }
+    return true;
+}
+
+void dcli_inner_narrow(const dcli_body *body, int a, const dcli_scalar values[], const dcl_box *box, int64_t begin[],
+                       int64_t count[])
+{
+    for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
+        const dcli_inner *inner = &body->inside->inner[body->inside->access_inner[a][k]];
+        int64_t first, length;
+        wide low, high;
+        if (inner->limit_count == 0 ||
+            dcli_inner_range(body, body->inside->access_inner[a][k], values, &first, &length) != DCL_OK)
+            continue; /* it was checked before planning */
+        wide least = begin[k], most = least + count[k] - 1, step = llabs(inner->step);
+        for (int n = 0; n < inner->limit_count; n++) {
+            if (!find_values(body, &inner->limits[n].sum, values, box, &low, &high))
+                continue;
+            /* how far the first value of the variable is before the limit, in the direction of the loop */
+            wide before = (inner->limits[n].low ? low - first : high - first) * (inner->step > 0 ? 1 : -1);
+            wide floor = before / step - (before % step < 0);
+            if (inner->limits[n].low == (inner->step > 0)) {
+                wide ceiling = floor + (before % step != 0);
+                least = least > ceiling ? least : ceiling;
+            } else {
+                most = most < floor ? most : floor;
+            }
+        }
+        begin[k] = least <= most ? (int64_t)least : begin[k];
+        count[k] = least <= most ? (int64_t)(most - least + 1) : 0;
+    }
+}
+
+bool dcli_inner_has_limits(const dcli_body *body, int a)
+{
+    for (int k = 0; k < body->inside->access_inner_count[a]; k++)
+        if (body->inside->inner[body->inside->access_inner[a][k]].limit_count > 0)
+            return true;
+    return false;
 }
 
 int dcli_inner_unit(const dcli_body *body, int a, int k)

@@ -42,6 +42,15 @@ typedef struct dcli_contraction {
     bool minus;      /* -= */
 } dcli_contraction;
 
+enum { DCLI_INNER_LIMITS = 4 };
+
+/** A limit at the beginning of a loop: where the loop's variable is less than `sum` (low), or greater (not low), the rest of the loop's
+ *  statement is not executed. */
+typedef struct dcli_inner_limit {
+    dcli_affine sum; /* of indices, literals and scalars of type long */
+    bool low;
+} dcli_inner_limit;
+
 /** An inner axis: a loop of the body whose variable may stand in affine subscripts (kernel/inner.h). */
 typedef struct dcli_inner {
     int keyword, name;            /* tokens: `for`, and the loop's variable */
@@ -51,6 +60,8 @@ typedef struct dcli_inner {
     dcli_affine first, limit;     /* the bounds, without indices */
     bool inclusive;               /* the limit belongs to the loop */
     int64_t step;                 /* not 0 */
+    int limit_count;
+    dcli_inner_limit limits[DCLI_INNER_LIMITS];
 } dcli_inner;
 
 /** A bound of DCL_OVER: `sum` is not negative. */

@@ -109,6 +109,9 @@ bool dcli_body_subscripts_use(const dcli_body *body, int k)
             const dcli_inner *inner = &body->inside->inner[body->inside->access_inner[a][n]];
             if (dcli_affine_names(&inner->first, k) || dcli_affine_names(&inner->limit, k))
                 return true;
+            for (int l = 0; l < inner->limit_count; l++)
+                if (dcli_affine_names(&inner->limits[l].sum, k))
+                    return true;
         }
     return dcli_over_uses(body, k);
 }

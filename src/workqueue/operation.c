@@ -305,7 +305,8 @@ bool dcli_access_footprint(const dcli_operation *operation, int a, const dcli_su
     const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
     dcl_grid grid = dcli_access_grid(operation, a);
     dcli_subscripts narrow;
-    bool some = dcli_footprint(dcli_operation_narrow(operation, own, space, &narrow), space, &grid, seen_out, cut_out);
+    bool some =
+        dcli_footprint(dcli_operation_narrow(operation, a, own, space, &narrow), space, &grid, seen_out, cut_out);
     if (operand->view == NULL)
         *footprint_out = *seen_out;
     else

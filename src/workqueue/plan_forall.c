@@ -270,7 +270,7 @@ static bool find_footprint(const dcli_builder *builder, int a, const dcl_box *bo
 {
     const dcli_transform *transform = dcli_operand_of(builder, a)->view;
     dcli_subscripts narrow;
-    const dcli_subscripts *own = dcli_operation_narrow(builder->operation, &builder->own[a], box, &narrow);
+    const dcli_subscripts *own = dcli_operation_narrow(builder->operation, a, &builder->own[a], box, &narrow);
     bool cut, some = dcli_footprint(own, box, &builder->grid[a], &view->seen, &cut);
     if (transform == NULL)
         view->foot = view->seen;
@@ -475,7 +475,7 @@ static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
     dcl_box foot;
     bool cut;
     dcli_subscripts narrow;
-    dcli_footprint(dcli_operation_narrow(builder->operation, &builder->own[a], box, &narrow), box, &builder->grid[a],
+    dcli_footprint(dcli_operation_narrow(builder->operation, a, &builder->own[a], box, &narrow), box, &builder->grid[a],
                    &foot, &cut);
     return cut;
 }
@@ -644,7 +644,7 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
         if (!builder->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_home(builder, a))
             continue;
         dcli_subscripts narrow;
-        dcli_footprint(dcli_operation_narrow(builder->operation, subscripts, box, &narrow), box, &builder->grid[a],
+        dcli_footprint(dcli_operation_narrow(builder->operation, a, subscripts, box, &narrow), box, &builder->grid[a],
                        &foot, &cut);
         if (!cut)
             continue;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/ranges.h"
 #include "kernel/spec.h"
 
 struct value_case {
@@ -133,6 +134,63 @@ ParameterizedTest(struct loop_case *c, kernel_subscript, loops)
         cr_expect(strstr(found, expected) != NULL, "%s: found %s, expected %s", c->what, found, expected);
         free(found);
     }
+    dcli_body_free(body);
+}
+
+/* ---- limits of loops ----------------------------------------------------------------------------------------------- */
+
+struct limit_case {
+    char what[40], loop[40], limits[80]; /* around A(d), with n = 5 int64 and m = 5 int32 */
+    char found[24];                      /* the counters that may occur for i in 10..19: "first + count" */
+};
+
+#define UP "int d = 0; d < 100; d++"
+#define DOWN "int d = 99; d >= 0; d -= 3"
+
+ParameterizedTestParameters(kernel_subscript, limits)
+{
+    static struct limit_case cases[] = {
+        {"none", UP, "", "0 + 100"},
+        {"the least value for all indices", UP, "if (d < i) continue;", "10 + 90"},
+        {"the greatest", UP, "if (d > i - n) break;", "0 + 15"},
+        {"both", UP, "if (d < i - 4) continue; if (d > i + 4) break;", "6 + 18"},
+        {"a negative coefficient", UP, "if (d < -(2*i - 60)) continue;", "22 + 78"},
+        {"two of one kind", UP, "if (d > i + 9) break; if (d > 12) break;", "0 + 13"},
+        {"of no index", UP, "if (d < 2*n) continue;", "10 + 90"},
+        {"nothing is left", UP, "if (d < i + 200) continue;", "0 + 0"},
+        {"a long literal", UP, "if (d > i - 3000000000) break;", "0 + 0"},
+        {"a loop that falls", DOWN, "if (d > i) continue;", "27 + 7"},
+        {"its other end", DOWN, "if (d < i) break;", "0 + 30"},
+        /* not used */
+        {"an int may wrap around", UP, "if (d < i - m) continue;", "0 + 100"},
+        {"so may literals", UP, "if (d < 99999 * 99999 * i) continue;", "0 + 100"},
+        {"an unsigned literal", UP, "if (d < 20u) continue;", "0 + 100"},
+        {"an unsigned variable", "uint d = 0; d < 100; d++", "if (d > -5) break;", "0 + 100"},
+        {"not affine", UP, "if (d < i * i) continue;", "0 + 100"},
+        {"another comparison", UP, "if (d <= i) continue;", "0 + 100"},
+        {"after another statement", UP, "s++; if (d < i) continue;", "0 + 100"},
+        {"more than one statement", UP, "if (d < i) { s++; continue; }", "0 + 100"},
+        {"one that is not used before one that is", UP, "if (d < m) continue; if (d < i) continue;", "10 + 90"},
+    };
+    return cr_make_param_array(struct limit_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct limit_case *c, kernel_subscript, limits)
+{
+    char text[256], found[48];
+    snprintf(text, sizeof text, "float s = 0; for (%s) { %s s += A(d); } C(i) = s;", c->loop, c->limits);
+    dcli_body *body;
+    cr_assert_eq(test_parse("out C 1, in A 1, value n int64, value m int32", text, &body), DCL_OK, "%s: %s", c->what,
+                 dcl_error());
+    const dcli_scalar values[4] = {[2].i = 5, [3].i = 5};
+    const dcl_box box = dcl_box_nd(1, (int64_t[]){10}, (int64_t[]){10});
+    dcli_subscripts subscripts;
+    int64_t first[DCL_MAX_RANK] = {0};
+    int a = body->access[0].written ? 1 : 0;
+    cr_assert_eq(dcli_body_subscripts(body, a, values, &subscripts), DCL_OK, "%s: %s", c->what, dcl_error());
+    dcli_inner_narrow(body, a, values, &box, first, subscripts.inner_count);
+    snprintf(found, sizeof found, "%" PRId64 " + %" PRId64, first[0], subscripts.inner_count[0]);
+    cr_expect_str_eq(found, c->found, "%s: found %s, expected %s", c->what, found, c->found);
     dcli_body_free(body);
 }
 

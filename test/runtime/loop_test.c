@@ -11,7 +11,7 @@
 
 TestSuite(loop_on_device, .timeout = TEST_SECONDS);
 
-enum { ROWS = 23, COLUMNS = 31, WEIGHTS = 7, CASES = 48 };
+enum { ROWS = 23, COLUMNS = 31, WEIGHTS = 7, CASES = 60 };
 
 /* One set of scalars that a body is called with. */
 struct numbers {
@@ -100,6 +100,25 @@ static int64_t turned(const struct arrays *in, const struct numbers *n, int64_t 
     return s;
 }
 
+/* Limits at the beginning of a loop narrow what is moved. */
+static int64_t band(const struct arrays *in, const struct numbers *n, int64_t i, int64_t j)
+{
+    int64_t s = n->low;
+    for (int64_t d = 0; d < 31; d++)
+        if (d >= j - 4 && d <= i + 5)
+            s = 3 * s + at(in, i, d);
+    return s;
+}
+
+static int64_t across(const struct arrays *in, const struct numbers *n, int64_t i, int64_t j)
+{
+    int64_t s = n->low;
+    for (int64_t d = 30; d >= 0; d -= 2)
+        if (d <= 2 * j - i && d >= j - 9)
+            s = 3 * s + at(in, i - d + 3, d);
+    return s;
+}
+
 static const struct {
     const char *text;
     int64_t (*expected)(const struct arrays *in, const struct numbers *n, int64_t i, int64_t j);
@@ -123,6 +142,13 @@ static const struct {
      diagonal, false},
     {"int s = 0; for (int d = -2; d <= 2; d++) s = 3 * s + A(i+d,j+shift); C(i,j) = s;", column, true},
     {"int s = 0; for (int d = -1; d <= 3; d++) s = 3 * s + A(j,i+d+low); C(i,j) = s;", turned, true},
+    {"int s = low; for (int d = 0; d < 31; d++) { if (d < j - 4) continue; if (d > i + 5) break; s = 3 * s + A(i,d); "
+     "}\n"
+     " C(i,j) = s;",
+     band, false},
+    {"int s = low; for (int d = 30; d >= 0; d -= 2) { if (d > 2*j - i) continue; if (d < j - 9) break;\n"
+     " s = 3 * s + " GUARDED("i-d+3", "d") "; } C(i,j) = s;",
+     across, false},
 };
 
 /* A random box of indices; often it has one row or one column. */
@@ -226,5 +252,23 @@ Test(loop_on_device, moves_what_it_reads)
     TEST_OK(dcl_wait(cluster)); /* no read is outside */
     TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A)));
     TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "A(");
+    dcl_close(cluster);
+}
+
+/* Of each node's loop over all rows, the limits leave one row on the other side of the edge. */
+Test(loop_on_device, limits_narrow_what_moves)
+{
+    static const char *const body =
+        "float s = 0; for (int d = 0; d < 40; d++) { if (d < i - 1) continue; if (d > i + 1) "
+        "break; s += A(d,j); } C(i,j) = s;";
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 40, 10));
+    dcl_array *C = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 40, 10));
+    dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY(cluster, NULL, body, DCL_OUT(C), DCL_IN(A)), DCL_ALL_NODES, &planned));
+    cr_expect_eq(planned.bytes_moved, 2 * 10 * 4, "%" PRId64, planned.bytes_moved);
+    TEST_OK(dcl_forall(cluster, body, DCL_OUT(C), DCL_IN(A)));
+    dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
+    cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved);
     dcl_close(cluster);
 }

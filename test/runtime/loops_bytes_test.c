@@ -266,8 +266,7 @@ static void judge(const struct measurement *m, int variant, bool boxes)
     bool limited = true;
     for (size_t k = 0; k < sizeof others / sizeof others[0]; k++)
         limited = limited && strcmp(m->kernel->name, others[k]) != 0;
-    /* the loop in the threads of a product of polynomials runs over all of x on each node */
-    double limit = !boxes ? 1.3 : strcmp(m->kernel->name, "polynomial") == 0 ? 1.2 : 1.05;
+    double limit = boxes ? 1.05 : 1.3;
     if (sum->moved > 0)
         cr_log_info("%-12s %d nodes, maps %d, %-6s %8ld bytes moved, %8ld needed: %.3f\n", m->kernel->name, m->nodes,
                     variant, boxes ? "boxes" : "others", (long)sum->moved, (long)sum->needed,
