@@ -26,8 +26,8 @@ struct row {
 
 struct dcli_loops_bound {
     isl_pw_aff *of;
-    int counters; /* on which it depends at most: the first ones */
-    int count;    /* of rows; 0: the bound cannot be written as rows, and isl evaluates it */
+    int counters; /* number of counters on which the bound may depend: the first ones */
+    int count;    /* number of rows; 0: the bound cannot be written as rows, and isl evaluates it */
     struct row *row;
 };
 
@@ -35,8 +35,8 @@ struct dcli_loops_bound {
 struct writer {
     int counters, count;
     bool fits;
-    struct row row[MOST_ROWS + 1]; /* the last one is not used: it takes what does not fit */
-    isl_aff *aff;                  /* of the current piece */
+    struct row row[MOST_ROWS + 1]; /* the last row is not used: it takes what does not fit */
+    isl_aff *aff;                  /* value of the current piece */
 };
 
 static int64_t number_of(struct writer *writer, isl_val *value)

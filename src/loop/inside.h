@@ -45,14 +45,14 @@ typedef struct dcli_loops_run {
     int turned;    /* FIXED: 1 or -1: threads run the loop inside this loop, whose counter is in `rest`, around this
                       loop, upwards or downwards; 0: they do not */
     dcli_loops_linear rest;
-    isl_set *range; /* FREE: the values of the counter, from the least to the greatest; by the counters of the hosts */
-    isl_pw_aff *low, *high; /* the least and the greatest */
+    isl_set *range; /* FREE: the values of the counter, from the least to the greatest, by the counters of the hosts */
+    isl_pw_aff *low, *high; /* FREE: the least and the greatest of these values */
 } dcli_loops_run;
 
 /** The elements of an array that are copied before an operation, because its threads read elements that it writes. */
 typedef struct dcli_loops_copy {
     int array, rank;
-    dcli_loops_place place;                             /* of the first of these reads */
+    dcli_loops_place place;                             /* place of the first of these reads */
     char body[96];                                      /* copy(i,j) = from(i,j); */
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the hosts */
 } dcli_loops_copy;
@@ -89,7 +89,8 @@ typedef struct dcli_loops_operation {
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK];   /* of the box, by the counters of the hosts */
     bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];    /* a read is of the thread's own element */
     bool copied[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS]; /* a read is of the copy that is made before the operation */
-    bool mixed[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* of the copy, unless it is of the thread's own element */
+    bool mixed[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* a read is of the copy, unless it is of the thread's own
+                                                             element */
     int copy_count;
     dcli_loops_copy copy[DCLI_LOOPS_STATEMENTS];
     bool parallel;       /* threads take the place of a loop */
@@ -99,7 +100,7 @@ typedef struct dcli_loops_operation {
     char *head, *rest;
     uint64_t head_uses, rest_uses; /* bit k: `head`, `rest` uses operand k */
     int reach_count;
-    dcli_loops_reader reader[DCLI_LOOPS_REACHES]; /* of lines: the reads of inputs */
+    dcli_loops_reader reader[DCLI_LOOPS_REACHES]; /* operations on lines: the reads of inputs */
     int operand_count;
     dcli_loops_operand operand[DCLI_LOOPS_OPERANDS]; /* VALUEs with symbol -1: `value` is 2 * loop (low), 2 * loop + 1
                                                         (high), or -1 - k (counter of host k), unless `bound` is set */
