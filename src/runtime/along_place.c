@@ -1,7 +1,8 @@
 /* runtime/along_place.c - the indices of minima and maxima along axes and by keys: DCL_RESULT_AT after an output.
  *
- * The reduction runs as if nobody asked for indices. A second one finds the numbers of the indices that have its values, and a body
- * turns them into indices (kernel/along_place.h). By keys, both are keyed reductions, and the second one reads the values at keys. */
+ * The reduction runs as if nobody asked for indices. A second one finds the numbers of the indices that have its
+ * values, and a body turns them into indices (kernel/along_place.h). By keys, both are keyed reductions, and the second
+ * one reads the values at keys. */
 #include <dcl/reduce.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,12 +24,13 @@ struct search {
     dcl_array *at[DCLI_MAX_RESULTS]; /* by number of the output: the array of its indices; NULL: not asked for */
     const dcl_arg *output[DCLI_MAX_RESULTS];
     int output_count;
-    dcl_array *numbers[DCLI_MAX_RESULTS]; /* of these */
+    dcl_array *numbers[DCLI_MAX_RESULTS]; /* by number of the output: the array of the numbers of its indices */
     char *text;
     bool keyed;
-    int ranges; /* number of reduced indices; by keys, of all indices. Their first values, and how many they have: */
+    int ranges; /* number of ranges: of the reduced indices; by keys, of all indices. First values of the ranges, and
+                   numbers of values: */
     int64_t first[DCL_MAX_RANK], count[DCL_MAX_RANK];
-    unsigned reduced[DCLI_MAX_RESULTS]; /* of each output, which of these are reduced into it */
+    unsigned reduced[DCLI_MAX_RESULTS]; /* by number of the output: bit n: range n is reduced into it */
 };
 
 static int inner_of(const struct search *s, int r) { return __builtin_popcount(s->reduced[r]); }
@@ -122,7 +124,8 @@ static dcl_status check_array(const struct search *s, int r)
 
 /* ---- the second reduction ---------------------------------------------------------------------------------------------- */
 
-/* Find the ranges of all indices of a keyed reduction, in the order of their names, and which are reduced into each output. */
+/* Find the ranges of all indices of a keyed reduction, in the order of their names, and which are reduced into each
+ * output. */
 static void find_keyed_ranges(struct search *s, const dcli_body *body, const dcl_grid *home)
 {
     s->ranges = 0;

@@ -23,7 +23,7 @@ enum {
 struct dcli_at_input {
     uint64_t hash;
     bool chosen;
-    struct dcli_at_input *next; /* the choice that was used before this one */
+    struct dcli_at_input *next; /* the choice that was used before this choice */
 };
 
 void dcli_at_input_free(dcl_cluster *cluster)

@@ -10,11 +10,11 @@
 
 enum {
     PARTS = DCLI_MSG_WORK_PARTS,
-    LEAST_CALLS = 8 /* fewer say nothing of later ones */
+    LEAST_CALLS = 8 /* fewest calls that say something of later ones */
 };
-#define LASTING 0.75    /* share of the calls in which a node was helped */
-#define LEAST_LENT 0.02 /* share of a node's work that others have computed */
-#define MOST_LEFT 0.9   /* of the time with the present division, with the new one */
+#define LASTING 0.75    /* least share of a node's calls in which others computed for it */
+#define LEAST_LENT 0.02 /* least share of a node's work that others computed */
+#define MOST_LEFT 0.9   /* largest share of the present time that a proposed division may take */
 
 /* ---- measured times -------------------------------------------------------------------------------------------- */
 
@@ -207,7 +207,8 @@ static double divide(int64_t count, const struct change changes[], int64_t exten
     return longest;
 }
 
-/* The node of which others compute most, lastingly. @return -1: there is none, or not all was measured along this axis. */
+/* The node of which others compute most, lastingly. @return -1: there is none, or not all was measured along this
+ * axis. */
 static int find_victim(const dcli_times *work, int axis, int node_count, const int nodes[], dcli_balance *balance_out)
 {
     int victim = -1;

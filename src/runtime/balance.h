@@ -32,19 +32,20 @@ void dcli_times_note(dcli_times *work, int node, const dcli_msg_counts *counts);
 typedef struct dcli_balance {
     int axis;
     int victim;       /* the node whose batches other nodes compute most */
-    int seen, stolen; /* ... in `stolen` of its last `seen` calls */
-    double lent;      /* share of its work that others have computed, 0..1 */
+    int seen, stolen; /* others have computed batches of `victim` in `stolen` of its last `seen` calls */
+    double lent;      /* share of the victim's work that others have computed, 0..1 */
     double now_ns;    /* time of a call at the node that has most to do, without stealing */
-    double then_ns;   /* the same with the other division */
+    double then_ns;   /* the same with the division that dcli_balance_find() has found */
 } dcli_balance;
 
-/** Find out whether a node has lastingly too much to do, and how many indices of each node would divide the work evenly.
+/** Find out whether a node has lastingly too much to do, and how many indices of each node would divide the work
+ *  evenly.
  *
- *  Lasting means: other nodes have computed batches of the node in at least three quarters of its last 8 or more calls. The
- *  cost of an index is the measured time of the part that it is in, divided by the slowness of the node that measured it.
- *  How slow nodes are, compared with each other, follows from batches of the same parts that both have computed; nodes that
- *  have computed none for others are taken to be as fast as those that have. The new division gives each node consecutive
- *  indices that take it equally long.
+ *  Lasting means: other nodes have computed batches of the node in at least three quarters of its last 8 or more calls.
+ *  The cost of an index is the measured time of the part that it is in, divided by the slowness of the node that
+ *  measured it. How slow nodes are, compared with each other, follows from batches of the same parts that both have
+ *  computed; nodes that have computed none for others are taken to be as fast as those that have. The new division
+ *  gives each node consecutive indices that take it equally long.
  *  @param start, extent  the indices of the axis.
  *  @param nodes          [node_count] in the order in which the nodes get their indices.
  *  @param length_out     [node_count] how many indices each of them gets.

@@ -31,7 +31,7 @@ typedef struct dcli_storage_state {
                                overwritten_at and > 0 */
     bool lost;              /* a part of it was on a lost node: failed for good */
     bool had_replicas;      /* nodes may have replicas of it */
-    dcli_valid_lines lines; /* around the nodes' parts */
+    dcli_valid_lines lines; /* valid lines around the nodes' parts */
     dcl_status status;
     char *text;         /* error text of the failure; NULL: one of the cluster's `causes` has it */
     int64_t strayed_at; /* last operation that wrote it and accessed elements outside its grid; valid while >=
@@ -46,8 +46,8 @@ struct dcl_array {
     void *lent_map; /* handle of the map that dcl_map_of() returned; NULL: not requested yet */
     dcli_layout layout;
     dcli_storage_state *state;
-    bool keeps;                       /* replicas are retained when it is read */
-    dcl_steal_policy steal;           /* of calls whose first output it is */
+    bool keeps;                       /* replicas are retained when the array is read */
+    dcl_steal_policy steal;           /* policy for calls whose first output this array is */
     char name[DCLI_MOST_NAME + 1];    /* its name in the last body that used it; "": none yet */
     int view_count;                   /* number of its views */
     bool hidden;                      /* kept by the library for its own use: the program is not told of it */
@@ -79,7 +79,7 @@ enum { DCLI_CHECKED_CALLS = 2 }; /* two, because a program may exchange two arra
 /** A body that the program has used with a given list of parameters. */
 typedef struct dcli_known_body {
     uint64_t hash;
-    int64_t number;  /* its number at the workers; 0: they do not have it */
+    int64_t number;  /* number of the body at the workers; 0: they do not have it */
     dcli_body *body; /* the parsed body; its texts and parameters are the key of this record */
     size_t bytes;    /* memory that this record takes, with the body */
     bool prints;     /* its kernels call printf */
@@ -87,7 +87,8 @@ typedef struct dcli_known_body {
     int answers_due; /* compilations that were not answered yet */
     dcl_status status;
     char *text;             /* error text if the compiler refused it */
-    bool blamed;            /* it caused the loss of a node: never evicted; there are at most as many as nodes */
+    bool blamed;            /* the body caused the loss of a node: never evicted; there are at most as many such
+                               bodies as nodes */
     int holds;              /* number of calls that are using it */
     int64_t used;           /* value of cluster->bodies.clock at its last call */
     int64_t last_operation; /* number of the last operation that runs it */
@@ -126,7 +127,7 @@ typedef struct dcli_outcome {
 /** An operation that changes the record of replicas. */
 typedef struct dcli_noted {
     dcli_operation *operation;
-    bool drops; /* it writes or drops elements that may have replicas */
+    bool drops; /* the operation writes or drops elements that may have replicas */
 } dcli_noted;
 
 /** The program's record of replicas, for explaining operations before they run. */
@@ -202,8 +203,8 @@ struct dcl_cluster {
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
     struct dcli_at_input *at_inputs;       /* where reductions along axes are computed: runtime/at_input.c */
     dcli_bodies bodies;
-    struct dcli_nest_plan *nest_plans;       /* of loop nests: runtime/nest_plans.h */
-    struct dcli_stream_speed *stream_speeds; /* measured: runtime/stream_speed.h */
+    struct dcli_nest_plan *nest_plans;       /* kept plans of loop nests: runtime/nest_plans.h */
+    struct dcli_stream_speed *stream_speeds; /* measured speeds of streamed operations: runtime/stream_speed.h */
     dcli_replica_notes replicas;
     dcli_times *times; /* a report asks the nodes for the times of a body (runtime/balance.h); NULL: none does */
     struct dcli_measured *measured; /* results of timing bodies, for maps by measured shares */
@@ -317,7 +318,8 @@ void dcli_cluster_on_traced(void *user, int node, const dcli_msg_traced *traced,
 /* ---- operations (operations.c); the lock is held ---- */
 
 /** Wait until an operation may be issued: no exclusive operation is running, and the window is not full. The lock is
- *  not released between this and issuing one. @return DCL_OK, or what broke the cluster. */
+ *  not released between this and issuing one. @return DCL_OK; DCL_ERR_TIMEOUT: the window was full for longer than
+ *  DCL_WAIT_MS; or what broke the cluster. */
 dcl_status dcli_cluster_await_room(dcl_cluster *cluster);
 /** Whether dcli_cluster_await_room() would not wait. A "no" may be wrong, a "yes" never is. */
 bool dcli_cluster_has_room(const dcl_cluster *cluster);
@@ -328,7 +330,9 @@ bool dcli_cluster_has_room(const dcl_cluster *cluster);
  *  @param waited     keep its outcome for dcli_cluster_outcome().
  *  @param memory     READ, WRITE, which are waited for: address of the element at the box's first index; lent until
  *                    dcli_cluster_outcome().
- *  @param strides    READ, WRITE: as dcli_host_operation(). */
+ *  @param strides    READ, WRITE: as dcli_host_operation().
+ *  @return DCL_OK; otherwise nothing is queued: as of dcli_cluster_await_room() or dcli_host_operation(), or
+ *          DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[]);
 /** Issue an operation of any kind that has one array: on the whole array (box NULL), or, a READ or WRITE, on a box of
@@ -425,8 +429,8 @@ typedef enum dcli_text_kind { DCLI_TEXT_BODY, DCLI_TEXT_TILES, DCLI_TEXT_ALONG }
 
 /** Check the arguments of a call. Needs no lock.
  *  @param kind     what the text is.
- *  @param reduces  results are expected, and no outputs; else the other way round.
- *  @return DCL_OK or DCL_ERR_INVALID. */
+ *  @param reduces  the call is a reduction: results may be among its outputs.
+ *  @return DCL_OK or DCL_ERR_INVALID; for a cluster or array that is NULL as dcli_error_record_null(). */
 dcl_status dcli_args_check(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, int count,
                            const dcl_arg args[]);
 /** Whether an argument is memory of the program: DCL_HOST_IN and so on. */
@@ -442,7 +446,7 @@ enum {
      * replicas: dcl_call_explain() plans all operations with the replicas from before the call. */
     DCLI_NOT_RETAINED = -1
 };
-/** Check the arguments of a reduction to values, and that it can be issued. @return DCL_OK, DCL_ERR_INVALID. */
+/** Check the arguments of a reduction to values. @return as dcli_args_check(). */
 dcl_status dcli_reduction_check(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 /** Issue the operation of a checked reduction. The lock is held.
  *  @param args  a DCL_RESULT without a variable is an array whose rank is width_count; one element of it if width[0] is
@@ -583,9 +587,9 @@ dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait
- *  for room if bodies in use exceed the limit. The lock is released while waiting. @return DCL_OK; the error of a
- *  compilation: after DCL_ERR_BODY every later call fails alike, after any other error the next call tries again; or
- *  what broke the cluster. */
+ *  for room if bodies in use exceed the limit. The lock is released while waiting. @return DCL_OK; DCL_ERR_TIMEOUT:
+ *  there was no room for longer than DCL_WAIT_MS; the error of a compilation: after DCL_ERR_BODY every later call fails
+ *  alike, after any other error the next call tries again; or what broke the cluster. */
 dcl_status dcli_body_build(dcl_cluster *cluster, dcli_known_body *known);
 /** Whether the node compiles new bodies: it is the first of its kind of device that is not lost. */
 bool dcli_body_builder(const dcl_cluster *cluster, int node);

@@ -1,8 +1,8 @@
-/* runtime/element.c - reductions into single elements of arrays: `rho(0) += R(i) * R(i);`, maybe beside variables of the program
- * and ordinary outputs.
+/* runtime/element.c - reductions into single elements of arrays: `rho(0) += R(i) * R(i);`, maybe beside variables of
+ * the program and ordinary outputs.
  *
- * Each is a reduction into partial results (runtime/reduce.c), then for each element a body that combines them where it is stored.
- * So the program waits for nothing, if there are no variables. */
+ * Each is a reduction into partial results (runtime/reduce.c), then for each element a body that combines them where it
+ * is stored. So the program waits for nothing, if there are no variables. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -87,10 +87,10 @@ struct reduction {
     const char *text;
     int count, elements;
     const dcl_arg *args;
-    const dcli_look *look; /* its operations are passed on; NULL: they are run */
+    const dcli_look *look; /* the operations are passed to it; NULL: they are run */
     dcli_reduced_element element[DCLI_MAX_RESULTS];
-    int result[DCLI_MAX_RESULTS];     /* of each element, its number among the results */
-    int results, variables;           /* results in all, and those that are variables */
+    int result[DCLI_MAX_RESULTS];     /* by number of the element: its number among the results */
+    int results, variables;           /* number of all results; number of those that are variables */
     dcl_arg reduced[DCLI_MAX_PARAMS]; /* the arguments, with elements as results */
 };
 
@@ -124,12 +124,12 @@ static dcl_status check(const struct reduction *r)
 
 /* ---- operations ------------------------------------------------------------------------------------------------------ */
 
-/* The results of starting the reduction into partial results, and what combines these. */
+/* What starting the reduction into partial results returns, and the arrays that combine these. */
 struct started {
     dcli_result reduced[DCLI_MAX_RESULTS];
     dcl_grid grid;
     dcli_node_list computing;
-    dcl_array *(*level)[2]; /* [results] of a tree, if there is one */
+    dcl_array *(*level)[2]; /* [results] the arrays of a tree, if there is one */
     dcl_array *top[DCLI_MAX_RESULTS];
     bool tree;
 };

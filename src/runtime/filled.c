@@ -1,6 +1,6 @@
-/* runtime/filled.c - reductions whose indices come from an input that stores only some of its elements (`every=` in its map, pieces
- * without an owner): the others have the map's fill value, as for every reader. The input is copied into an array of the library
- * that stores all elements, by blocks, and the copy takes its place. */
+/* runtime/filled.c - reductions whose indices come from an input that stores only some of its elements (`every=` in its
+ * map, pieces without an owner): the others have the map's fill value, as for every reader. The input is copied into an
+ * array of the library that stores all elements, by blocks, and the copy takes its place. */
 #include <dcl/reduce.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "kernel/names.h"
 #include "runtime/report.h"
 
-enum { NUMBER = 50 }; /* of the copy among the arrays without storage: larger than those that a reduction makes */
+/* Number of the copy among the arrays without storage: larger than those of a reduction's own arrays. */
+enum { NUMBER = 50 };
 
 static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
 
@@ -18,8 +19,9 @@ static bool is_partial(const dcl_arg *arg)
     return arg->access == DCL_ACCESS_IN && arg->array != NULL && dcli_array_base(arg->array)->layout.partial;
 }
 
-/* Whether the call is a reduction to values, into elements or by keys with an input that may have to be copied. @param args  gets the
- * arguments as the parser knows them. @param count_out  of them. */
+/* Whether the call is a reduction to values, into elements or by keys with an input that may have to be copied.
+ * @param args       gets the arguments as the parser knows them.
+ * @param count_out  number of these. */
 static bool is_candidate(const dcl_call *call, dcl_arg args[], int *count_out)
 {
     bool partial = false, output = false, result = false;

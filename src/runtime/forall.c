@@ -13,8 +13,8 @@ struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
     dcli_text_kind kind;
-    bool own;   /* a body of the library, or with arguments of the library: no replicas are made or read */
-    bool names; /* the names of its arrays are the program's */
+    bool own;   /* the body is one of the library, or has arguments of the library: no replicas are made or read */
+    bool names; /* the names of the call's arrays are the program's */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -22,7 +22,7 @@ struct call {
     dcli_operation operation;
     dcl_steal_policy steal;
     const dcl_box *box; /* the indices; NULL: all */
-    dcl_box narrowed;   /* with DCL_OVER, what box points to once the call is prepared */
+    dcl_box narrowed;   /* with DCL_OVER: the box to which `box` points once the call is prepared */
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -363,7 +363,8 @@ static int64_t *find_checked(struct call *call, bool *checked_out)
     return known->checked + known->next_checked * call->count;
 }
 
-/* Check an operation, unless a call with the same storages was checked before: numbers of storages are not used again. */
+/* Check an operation, unless a call with the same storages was checked before: numbers of storages are not used
+ * again. */
 static dcl_status check_operation(struct call *call)
 {
     bool checked;
@@ -442,8 +443,8 @@ static void fit_pool(const dcl_cluster *cluster, dcli_operation *operation)
         operation->operand[k].fresh = false;
 }
 
-/* Choose whether the operation uses the lines around the nodes' parts. It was resolved before: only operands that are fresh
- * change. */
+/* Choose whether the operation uses the lines around the nodes' parts. It was resolved before: only operands that are
+ * fresh change. */
 static void choose_overlap(struct call *call)
 {
     const dcli_layout *layout = call->operation.operand[call->known->body->owner].layout;
@@ -451,7 +452,7 @@ static void choose_overlap(struct call *call)
     if (layout == NULL || layout->around == 0)
         return;
     if (call->steal == DCL_STEAL_ALWAYS && layout->rule.overlap == 0)
-        return; /* batches are to be lent: operations that use the lines have one only */
+        return; /* batches are to be lent, and operations that use the lines have only one batch */
     for (int k = 0; k < call->count; k++)
         lines[k] = call->states[k] != NULL ? &call->states[k]->lines : NULL;
     dcli_overlap_choose(&call->operation, lines);
@@ -583,7 +584,8 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
     return status;
 }
 
-/* Check that a reduction takes arguments of this kind. Of inputs it reads the elements that the subscripts say, or all. */
+/* Check that a reduction takes arguments of this kind. Of inputs it reads the elements that the subscripts say, or
+ * all. */
 static dcl_status check_reduced(const dcl_arg *arg)
 {
     switch (arg->access) {

@@ -19,7 +19,7 @@ struct keyed {
     int imagined;          /* number of arrays that were made without storage */
     dcl_map *rows;         /* one row per node */
     int count, output_count;
-    dcl_arg args[DCLI_MAX_PARAMS]; /* of the first operation: outputs are results */
+    dcl_arg args[DCLI_MAX_PARAMS]; /* arguments of the first operation: outputs are results */
     const dcl_arg *output[DCLI_MAX_RESULTS];
     dcl_array *partials[DCLI_MAX_RESULTS];
     dcli_result reduced[DCLI_MAX_RESULTS];
@@ -30,7 +30,7 @@ struct keyed {
 struct dcli_keyed {
     int64_t partials; /* number of the operation that makes the partial results */
     int count;
-    int64_t storage[DCLI_MAX_RESULTS], written[DCLI_MAX_RESULTS]; /* of each output, and the operation that writes it */
+    int64_t storage[DCLI_MAX_RESULTS], written[DCLI_MAX_RESULTS]; /* by output: storage; operation that writes it */
     char *stray;                                                  /* the report of a key outside; NULL: none */
     struct dcli_keyed *next;
 };

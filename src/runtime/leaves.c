@@ -1,9 +1,9 @@
 /* runtime/leaves.c - reductions to values and into elements whose results are combined in one order: `p *= A(i,j);` of
  * floating-point numbers, and operators of the program.
  *
- * The values of all indices are stored in an array of the library, unless the body names an element only. Then one axis after
- * another is reduced, the last one first; long axes in leaves (kernel/leaves.h). All are ordinary operations. The extents
- * alone decide the order, so the bits do not depend on nodes, maps or tiles. */
+ * The values of all indices are stored in an array of the library, unless the body names an element only. Then one axis
+ * after another is reduced, the last one first; long axes in leaves (kernel/leaves.h). All are ordinary operations. The
+ * extents alone decide the order, so the bits do not depend on nodes, maps or tiles. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +21,11 @@
 struct reduction {
     dcl_cluster *cluster;
     const dcl_call *call;
-    const dcli_look *look; /* its operations are passed to it, not run; NULL: they are run */
+    const dcli_look *look; /* the operations are passed to it, not run; NULL: they are run */
     int imagined;          /* how many arrays have been made without storage */
     dcli_leaves leaves;
-    int arg[DCLI_MAX_RESULTS];          /* of each result */
-    const char *name[DCLI_MAX_RESULTS]; /* its operator of the program; NULL: a product */
+    int arg[DCLI_MAX_RESULTS];          /* by result: number of its argument in the call */
+    const char *name[DCLI_MAX_RESULTS]; /* by result: the program's operator that combines it; NULL: a product */
     bool elements;                      /* the results are elements of arrays */
     int element_count;
     dcli_reduced_element element[DCLI_MAX_RESULTS];

@@ -15,10 +15,10 @@
 /* A nest in progress. */
 struct nest {
     const dcl_call *call;
-    const dcli_look *look; /* NULL: it is run */
+    const dcli_look *look; /* NULL: the nest is run; otherwise its operations are passed to it */
     dcli_loops_plan *plan;
-    dcl_array *copy[DCLI_MAX_PARAMS];   /* by argument: for copies of its elements; NULL: not needed so far */
-    dcl_array *own[DCLI_LOOPS_SCALARS]; /* arrays of the plan, by symbol - arg_count; likewise */
+    dcl_array *copy[DCLI_MAX_PARAMS];   /* by argument: an array for copies of its elements; NULL: not needed so far */
+    dcl_array *own[DCLI_LOOPS_SCALARS]; /* arrays of the plan, by symbol - arg_count; NULL: not needed so far */
     int imagined;                       /* number of the last array without storage, if the nest is looked at */
     int host_count;
     dcli_host_array host[DCLI_MAX_PARAMS]; /* memory of the program */
@@ -422,7 +422,8 @@ static dcl_status walk_all(struct nest *nest, dcli_loops_plan *plan)
     return status == DCL_OK ? dcli_loops_plan_walk(plan, run_operation, nest) : status;
 }
 
-/* Find the memory that a nest uses. If it is streamed, there must be no operations on lines: then the nest is planned again. */
+/* Find the memory that a nest uses. If it is streamed, there must be no operations on lines: then the nest is planned
+ * again. */
 static dcl_status plan_hosts(struct nest *nest, dcli_loops_name names[])
 {
     dcl_cluster *cluster = nest->call->cluster;

@@ -1,5 +1,6 @@
-/* runtime/nest_plans.c - keep plans of loop nests. A plan has a context of isl, which one thread may use at a time. So a plan is taken out
- * of the list while it is used; a second call of the same nest at the same time makes a plan of its own. */
+/* runtime/nest_plans.c - keep plans of loop nests. A plan has a context of isl, which one thread may use at a time. So
+ * a plan is taken out of the list while it is used; a second call of the same nest at the same time makes a plan of its
+ * own. */
 #include "runtime/nest_plans.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ typedef struct dcli_nest_plan {
     dcli_loops_name *names; /* [count] */
     dcli_loops_plan *plan;
     bool taken;
-    struct dcli_nest_plan *next; /* that was used before */
+    struct dcli_nest_plan *next; /* the plan that was used before this plan */
 } dcli_nest_plan;
 
 static void free_kept(dcli_nest_plan *kept)

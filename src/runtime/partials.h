@@ -8,7 +8,7 @@
 /** An array of partial results that is kept for later reductions. Each call has one of its own. */
 struct dcli_partials {
     dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
-    int results;      /* the number of results it is made for */
+    int results;      /* number of results for which the array is made */
     int64_t stamp;    /* of the reduction that uses the array, or used it last: 1, 2, ... (dcli_body.partials) */
     dcl_array *level[DCLI_MAX_RESULTS][2]; /* by result: the two arrays that the levels of a tree of reductions use
                                               in turn; NULL: not made yet */
@@ -56,7 +56,7 @@ int dcli_tree_steps(const dcl_cluster *cluster, int computing);
 /** Partial results that are combined up a tree. */
 typedef struct dcli_tree {
     dcl_cluster *cluster;
-    dcl_array *partials; /* of all nodes */
+    dcl_array *partials; /* the array of the partial results of all nodes */
     int results;
     int64_t stamp;
     const dcli_look *look; /* the operations are passed to this; NULL: they are run */

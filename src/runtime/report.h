@@ -121,7 +121,7 @@ typedef struct dcli_report {
     dcl_report_footprint *footprint;
     dcl_report_index index[DCL_MAX_RANK];
     int operations;      /* planned so far: a scan has several */
-    int first_footprint; /* of the present operation */
+    int first_footprint; /* row of `footprint` at which those of the present operation begin */
     const char **advice;
     int64_t advice_capacity;
     int64_t works;               /* works of all plans: the cost of planning */

@@ -1,8 +1,8 @@
 /* runtime/scan.c - scans: each is one to four operations.
  *
- * The tile kernels of kernel/scan.h compute the totals of the leaves, and then the results. They need inputs at the output's
- * own indices, and the output in few boxes. Other values are stored by a body first, and results for other maps go
- * to an array that is copied then. */
+ * The tile kernels of kernel/scan.h compute the totals of the leaves, and then the results. They need inputs at the
+ * output's own indices, and the output in few boxes. Other values are stored by a body first, and results for other
+ * maps go to an array that is copied then. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,11 +29,12 @@ enum {
 struct scanning {
     dcl_cluster *cluster;
     dcli_scan scan;
-    int count, param_count; /* the program's arguments without DCL_ALONG and DCL_EXCLUSIVE; those that are parameters */
+    int count, param_count; /* number of the program's arguments without DCL_ALONG and DCL_EXCLUSIVE; number of those
+                               that are parameters */
     dcl_arg args[MOST_ARGS];
     dcli_param params[MOST_ARGS];
     int output;           /* the argument of P */
-    const char *operator; /* of the program, as dcli_param.name; NULL: none */
+    const char *operator; /* the program's operator, as dcli_param.name; NULL: none */
     dcl_grid grid;
     int64_t leaf, leaves;
     int inner;  /* the axis along which P is contiguous */
@@ -43,8 +44,8 @@ struct scanning {
     dcl_array *values, *results, *totals; /* arrays of the library; NULL: not needed */
     int imagined;                         /* how many of them have been made without storage */
     const dcli_look *look;                /* the operations are passed to it, not run; NULL: they are run */
-    dcli_report_form form;                /* for `look` */
-    dcl_report_index index[DCL_MAX_RANK]; /* its rows */
+    dcli_report_form form;                /* what `look` gets of the scan's indices */
+    dcl_report_index index[DCL_MAX_RANK]; /* rows of `form` */
     char method[400];
 };
 
@@ -250,7 +251,8 @@ static dcl_status make_array(struct scanning *s, const dcl_grid *grid, dcl_map *
     return dcli_array_make(s->cluster, grid, map, true, array_out);
 }
 
-/* Make a map for the totals: near the elements of P, in tiles of leaves that correspond to P's. @param like  NULL: by blocks. */
+/* Make a map for the totals: near the elements of P, in tiles of leaves that correspond to P's. @param like  NULL: by
+ * blocks. */
 static dcl_map *totals_map(const struct scanning *s, const dcl_map *like)
 {
     dcl_map *block = like == NULL ? dcli_map_new_block(s->cluster) : NULL;
@@ -300,8 +302,8 @@ static dcl_status make_by_blocks(struct scanning *s, int64_t tiles, dcl_array **
     return status;
 }
 
-/* Make an array that lies as P does, without P's halo: two operations of the scan read the array, and the second one would
- * find replicas that the first one has left, which explain does not know of. */
+/* Make an array that lies as P does, without P's halo: two operations of the scan read the array, and the second one
+ * would find replicas that the first one has left, which explain does not know of. */
 static dcl_status make_like_output(struct scanning *s, dcl_array **array_out)
 {
     dcli_map_rule rule = s->args[s->output].array->map->rule;
@@ -313,7 +315,8 @@ static dcl_status make_like_output(struct scanning *s, dcl_array **array_out)
     return status;
 }
 
-/* Make the array of the values at all indices: as P lies, if P's map stores all of its elements and has no view before it. */
+/* Make the array of the values at all indices: as P lies, if P's map stores all of its elements and has no view before
+ * it. */
 static dcl_status make_values(struct scanning *s, int64_t tiles)
 {
     const dcl_array *output = s->args[s->output].array;

@@ -1,11 +1,11 @@
-/* runtime/stream.c - run an operation of a nest in steps. Each node has a few buffers per array: while a step is computed in one of them,
- * the elements of the next step are copied to another, and the results of the step before are copied back. The buffers are arrays on one
- * node, seen through views that have the indices of the program's arrays; so the order of copies and kernels is that of all operations
- * on arrays, and nothing here waits but for the results.
+/* runtime/stream.c - run an operation of a nest in steps. Each node has a few buffers per array: while a step is
+ * computed in one of them, the elements of the next step are copied to another, and the results of the step before are
+ * copied back. The buffers are arrays on one node, seen through views that have the indices of the program's arrays; so
+ * the order of copies and kernels is that of all operations on arrays, and nothing here waits but for the results.
  *
- * What a step has in common with the step before on the same node is copied there, from buffer to buffer. What does not change
- * stays where it is. Steps of an operation are independent: an operation has been verified to have no dependence between its
- * indices, and here arrays that it both writes and reads elsewhere are refused. */
+ * What a step has in common with the step before on the same node is copied there, from buffer to buffer. What does not
+ * change stays where it is. Steps of an operation are independent: an operation has been verified to have no dependence
+ * between its indices, and here arrays that it both writes and reads elsewhere are refused. */
 #include "runtime/stream_inside.h"
 
 #include <inttypes.h>
@@ -23,8 +23,8 @@ static bool is_cpu(const dcl_cluster *cluster, int node)
     return strcmp(dcli_node_device(cluster, node)->kind, "cpu") == 0;
 }
 
-/* Memory of a node for buffers: three quarters of what it has, or may use. Nodes that are processors may share the memory of a host: each
- * has a part. */
+/* Memory of a node for buffers: three quarters of what it has, or may use. Nodes that are processors may share the
+ * memory of a host: each has a part. */
 static int64_t bytes_of_node(const dcl_cluster *cluster, int node)
 {
     int64_t bytes = dcli_node_device(cluster, node)->memory_bytes;
@@ -130,7 +130,8 @@ static dcl_status find_accesses(const struct run *run, const dcl_arg args[], str
 }
 
 /* Make the counter of a loop an axis of the space of an access.
- * @param later  the same access, if the loop begins one value later: its inner axis is then shorter, and the access begins elsewhere.
+ * @param later  the same access, if the loop begins one value later: its inner axis is then shorter, and the access
+ *               begins elsewhere.
  * @return false: this is not the only difference */
 static bool add_axis(dcli_subscripts *access, const dcli_subscripts *later)
 {
@@ -358,7 +359,8 @@ static dcl_status begin_run(struct run *run, dcli_stream *stream, const dcli_loo
     return status;
 }
 
-/* The number of first steps that compute a box, with all parts of the inner axis: the measured ones, and those that complete it. */
+/* The number of first steps that compute a box, with all parts of the inner axis: the measured ones, and those that
+ * complete it. */
 static int64_t steps_of_box(const dcli_tiles *tiles)
 {
     int64_t row = dcli_tiles_rounds(tiles);
@@ -367,14 +369,15 @@ static int64_t steps_of_box(const dcli_tiles *tiles)
     return dcli_ceil_div(MEASURED_STEPS, row) * row;
 }
 
-/* What the first steps leave, split again. */
+/* The boxes that the first steps leave, each split again. */
 struct rest {
     int64_t count;
     dcli_tiles *tiles; /* [count] */
 };
 
-/* Split what the first steps leave once more, with the measured speed. @param fits_out  false: a part of it would need more memory than
- * there is, although the steps so far fit. Nothing has been changed then. */
+/* Split the boxes that the first steps leave once more, with the measured speed.
+ * @param fits_out  false: a part of one would need more memory than there is, although the steps so far fit. Nothing
+ *                  has been changed then. */
 static dcl_status split_rest(struct run *run, struct rest *rest, bool *fits_out)
 {
     const dcli_tiles before = run->tiles;

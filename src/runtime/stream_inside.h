@@ -21,7 +21,7 @@ struct buffer {
 /* A buffer that holds a part of an array of the nest. */
 struct slot {
     struct buffer *buffer;
-    dcl_array *view; /* of the part, under the indices of the whole array; NULL: nothing yet */
+    dcl_array *view; /* view of the part, under the indices of the whole array; NULL: nothing yet */
     dcl_box box;
 };
 
@@ -56,12 +56,12 @@ struct dcli_stream {
     struct buffer *buffers;
     int64_t started_count, started_capacity, round;
     struct started *started;                 /* in the order of their numbers */
-    int64_t in_bytes, out_bytes, kept_bytes; /* of the present operation */
+    int64_t in_bytes, out_bytes, kept_bytes; /* bytes of the present operation */
     double in_weight, out_weight;
     struct {
         uint64_t key; /* dcli_stream_key() */
         dcli_tiles tiles;
-    } chosen[MOST_CHOSEN]; /* of operations whose speed is known; the oldest is replaced */
+    } chosen[MOST_CHOSEN]; /* splits of operations whose speed is known; the oldest is replaced */
     int64_t chosen_count;
     int waiting_count; /* operations that may run together with the next ones */
     struct waiting *waiting[MOST_WAITING];
@@ -98,9 +98,9 @@ struct waiting {
 
 /* A step in progress. */
 struct ready {
-    dcl_box box;        /* of the indices */
+    dcl_box box;        /* box of the step's indices */
     int64_t low, count; /* values of the loop that is the inner axis */
-    bool begins, ends;  /* the first, the last of the steps that compute these elements */
+    bool begins, ends;  /* it is the first, or the last, of the steps that compute these elements */
     dcl_array *view[DCLI_TILES_ARRAYS];
     dcl_array *from[DCLI_TILES_ARRAYS]; /* what the step before has of it, too; NULL: nothing */
     dcl_box common[DCLI_TILES_ARRAYS];  /* the elements that `from` has */
@@ -115,8 +115,8 @@ dcl_status dcli_stream_set_slot(dcli_stream *stream, int node, const dcl_grid *l
                                 struct slot *slot);
 /** Note that a box is to be copied between the program's memory and a slot: to the node, or back (`reads`). */
 dcl_status dcli_stream_want(struct run *run, int array, bool reads, dcl_array *view, const dcl_box *box);
-/** Start what was noted, once earlier copies of the same elements have ended: to nodes with memory of their own in pieces, in both
- *  directions in turn. */
+/** Start what was noted, once earlier copies of the same elements have ended: to nodes with memory of their own in
+ *  pieces, in both directions in turn. */
 dcl_status dcli_stream_start(dcli_stream *stream);
 /** Wait for all transfers of rounds before `round`, even if one of them, or `status`, is a failure: the program's
  *  memory is then not used any more. @return `status` if it is a failure, otherwise the first failure of a transfer. */

@@ -1,4 +1,5 @@
-/* runtime/stream_steps.c - the steps of an operation: what is sent, computed and fetched when, and how long the first ones take. */
+/* runtime/stream_steps.c - the steps of an operation: what is sent, computed and fetched when, and how long the first
+ * ones take. */
 #include "runtime/stream_inside.h"
 
 #include <string.h>
@@ -66,8 +67,8 @@ static dcl_grid buffer_grid(const struct run *run, int array)
     return dcl_grid_nd(tiles->array[array].grid.type, box.rank, box.count, NULL);
 }
 
-/* The slots of an array on a node. The number of buffers was chosen for a step in the middle: where that step and its neighbour read the
- * same elements, others may not, and then need a slot for each step that is sent ahead. */
+/* The slots of an array on a node. The number of buffers was chosen for a step in the middle: where that step and its
+ * neighbour read the same elements, others may not, and then need a slot for each step that is sent ahead. */
 static int slots_of(const struct run *run, int array)
 {
     int least = run->tiles.array[array].writes ? 2 : run->tiles.ahead + 1;
@@ -173,7 +174,8 @@ static dcl_status launch_text(struct run *run, const struct ready *ready, const 
     return dcli_forall_run(run->stream->cluster, box, body, DCLI_TEXT_BODY, count, args);
 }
 
-/* Start to compute a box of a step's indices. If a loop runs in parts, the statements before it run with the first part. */
+/* Start to compute a box of a step's indices. If a loop runs in parts, the statements before it run with the first
+ * part. */
 static dcl_status launch(struct run *run, const struct ready *ready, const dcl_box *box)
 {
     const dcli_loops_call *operation = run->operation;
@@ -216,8 +218,8 @@ static dcl_status run_phase(struct run *run, int phase, int n, int64_t step, str
     }
 }
 
-/* The first step of node n, if the nodes have steps `first`, ...: the last one of some elements, and the first one of others, are of
- * different nodes only together. */
+/* The first step of node n, if the nodes have steps `first`, ...: the last one of some elements, and the first one of
+ * others, are of different nodes only together. */
 static int64_t first_of(const struct run *run, int64_t first, int64_t n)
 {
     const dcli_tiles *tiles = &run->tiles;
@@ -225,11 +227,12 @@ static int64_t first_of(const struct run *run, int64_t first, int64_t n)
     return n == 0 ? first : dcli_min(dcli_ceil_div(first + n * share, rounds) * rounds, tiles->steps);
 }
 
-/* Run the steps from `first` on. Each node has consecutive ones. In a round, the elements of a step are sent to the node, the results
- * of the step that was computed `behind` rounds before are fetched, and a step is computed whose elements were sent `ahead` rounds
- * before. All of these go on at the same time, but two orders must be kept: the host sends nothing while an earlier transfer has not
- * arrived, and a node fetches nothing while an earlier kernel has not started, hence has no inputs. So a step is sent when the
- * results of `ahead` + `behind` + 1 steps before are there, and the elements of `ahead` + 2 steps before. */
+/* Run the steps from `first` on. Each node has consecutive ones. In a round, the elements of a step are sent to the
+ * node, the results of the step that was computed `behind` rounds before are fetched, and a step is computed whose
+ * elements were sent `ahead` rounds before. All of these go on at the same time, but two orders must be kept: the host
+ * sends nothing while an earlier transfer has not arrived, and a node fetches nothing while an earlier kernel has not
+ * started, hence has no inputs. So a step is sent when the results of `ahead` + `behind` + 1 steps before are there,
+ * and the elements of `ahead` + 2 steps before. */
 dcl_status dcli_stream_run_steps(struct run *run, int64_t first)
 {
     dcli_stream *stream = run->stream;
@@ -318,7 +321,8 @@ static dcl_status run_alone(struct run *run, int64_t e, double s_out[], double i
     return status;
 }
 
-/* What the kernels of a step cost: on GPUs a part does not grow with the indices, as long as these do not fill the device. */
+/* What the kernels of a step cost: on GPUs a part does not grow with the indices, as long as these do not fill the
+ * device. */
 static void note_kernels(const double s[PHASES], const double indices[2], double latency_s, dcli_tiles_speed *speed)
 {
     double first = larger(s[FIRST] - latency_s, 0), rest = larger(s[REST] - latency_s, 0);
@@ -330,7 +334,8 @@ static void note_kernels(const double s[PHASES], const double indices[2], double
     speed->kernel_s = larger(rest - speed->index_s * indices[1], 0);
 }
 
-/* Measure the shortest time of a transfer of one element that the node has already. @param s_out  0 if no array is read */
+/* Measure the shortest time of a transfer of one element that the node has already. @param s_out  0 if no array is
+ * read */
 static dcl_status time_transfer(struct run *run, double *s_out)
 {
     enum { TIMES = 3 };
@@ -353,11 +358,12 @@ static dcl_status time_transfer(struct run *run, double *s_out)
     return DCL_OK;
 }
 
-/* Run the first steps one after the other, and measure the last of them: the others compile the kernels, also those of copies between
- * buffers. Copies of less than LEAST_BYTES say little of the rate. */
+/* Run the first steps one after the other, and measure the last of them: the others compile the kernels, also those of
+ * copies between buffers. Copies of less than LEAST_BYTES say little of the rate. */
 dcl_status dcli_stream_measure(struct run *run, dcli_tiles_speed *speed)
 {
-    enum { LEAST_BYTES = 256 << 10, OPERATIONS = 3 }; /* of a step, of which each costs as much as a small transfer */
+    /* Least bytes of a step; operations of a step, of which each costs as much as a small transfer. */
+    enum { LEAST_BYTES = 256 << 10, OPERATIONS = 3 };
     dcli_stream *stream = run->stream;
     double s[PHASES] = {0}, indices[2] = {0};
     dcl_status status = settle(run, DCL_OK);

@@ -1,11 +1,12 @@
 /* runtime/stream_sweeps.c - several operations of a nest per copy of the elements: the sweeps of a time loop.
  *
- * The nest's operations compute rows (axis 0) of their arrays, and read a few rows around. A front moves over the rows. In a visit it
- * moves by some rows; the first operation computes up to the front, each later one `skew` rows less, where `skew` is the
- * farthest row that any of them reads. So an operation finds what the ones before have computed, and nothing that a later one has
- * replaced. Sent are the rows that the front reaches, fetched are those that no operation computes any more, and the rows
- * between stay on the node: a visit has a window of each array, and copies the rows that it still needs from the window
- * before. Source: skewing of loops and tiles, M. Wolfe, "More iteration space tiling" (Supercomputing, 1989). */
+ * The nest's operations compute rows (axis 0) of their arrays, and read a few rows around. A front moves over the rows.
+ * In a visit it moves by some rows; the first operation computes up to the front, each later one `skew` rows less,
+ * where `skew` is the farthest row that any of them reads. So an operation finds what the ones before have computed,
+ * and nothing that a later one has replaced. Sent are the rows that the front reaches, fetched are those that no
+ * operation computes any more, and the rows between stay on the node: a visit has a window of each array, and copies
+ * the rows that it still needs from the window before. Source: skewing of loops and tiles, M. Wolfe, "More iteration
+ * space tiling" (Supercomputing, 1989). */
 #include "runtime/stream_inside.h"
 
 #include <assert.h>
@@ -21,12 +22,14 @@
 struct window {
     int host;
     bool moves;   /* each operation reads rows at fixed distances from those that it computes */
-    bool written; /* by `last`, and perhaps by others */
+    bool written; /* operation `last` writes it, and perhaps others do */
     bool fresh;   /* the first operation computes elements of it without reading any: these are not sent */
     int64_t reach;
     int last;
-    dcl_box used, computed, first;         /* by the operations, all along axis 0 */
-    double row_bytes, in_bytes, out_bytes; /* weighted, of a row: of the window, sent, fetched */
+    dcl_box used, computed, first;         /* boxes that the operations use, that they compute, and that the first
+                                              one computes; all of them along axis 0 */
+    double row_bytes, in_bytes, out_bytes; /* weighted bytes of a row: of the window, of the part that is sent, of
+                                              the part that is fetched */
 };
 
 /* A group of consecutive operations. */
@@ -36,9 +39,10 @@ struct group {
     int count, window_count;
     struct window window[DCLI_TILES_ARRAYS];
     int64_t skew, from, end; /* rows that are computed: from, ..., end - 1 */
-    int64_t rows;            /* by which the front moves */
-    int ahead, kept;         /* windows that are filled before they are used; that a node has of each array */
-    struct run *run;         /* the windows as arrays of an operation: their number is that of the window */
+    int64_t rows;            /* number of rows by which the front moves in a visit */
+    int ahead, kept;         /* number of windows that are filled ahead of their use; number of windows of each array
+                                on a node */
+    struct run *run;         /* stands for an operation whose arrays are the windows, with their numbers */
 };
 
 /* ---- which operations can run together ---------------------------------------------------------------------------- */

@@ -9,18 +9,18 @@
 
 /** One comparison of a node's clock with the program's: the best of several. */
 typedef struct dcli_clock_match {
-    int64_t at_ns;     /* by the node's clock; 0: not compared */
+    int64_t at_ns;     /* time of the comparison by the node's clock; 0: not compared */
     int64_t offset_ns; /* the program's clock less the node's */
-    int64_t error_ns;  /* the offset may be wrong by this: half of the time that the messages took */
+    int64_t error_ns;  /* the offset may be wrong by this much: half of the time that the messages took */
 } dcli_clock_match;
 
 /** What a trace contains of a node, or of the program. */
 typedef struct dcli_traced_peer {
     dcli_trace *ring;    /* of a process: a copy of its ring, made when the trace is gathered; NULL: there is none */
     int64_t kept, taken; /* of a process: number of events that it says it has, and number of events received */
-    bool unrecorded;     /* of a process: it had no memory for a ring */
+    bool unrecorded;     /* of a process: it has no ring, for lack of memory */
     bool told;           /* of a process: it has answered the current question */
-    bool is_same_clock;  /* it reads the same clock as the program */
+    bool is_same_clock;  /* the peer reads the same clock as the program */
     dcli_clock_match begin, end; /* of another clock: the comparisons when the session began (or none), and when it
                                     ended */
 } dcli_traced_peer;

@@ -31,7 +31,7 @@ static const char *const clock_names[DCLI_TRACE_CLOCKS] = {"host", "device", "se
 /* An event by the program's clock, in ns since the trace's begin. */
 struct timed {
     dcli_trace_event event;
-    int owner;    /* the peer that recorded it */
+    int owner;    /* the peer that recorded the event */
     bool matched; /* SENT: the receiver's event shows it. ARRIVED: the time of sending is known */
 };
 

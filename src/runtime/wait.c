@@ -82,7 +82,8 @@ void dcli_cluster_list_speakers(dcl_cluster *cluster)
             cluster->speaker[cluster->speaker_count++] = p;
 }
 
-/* Update `complete`, and wake waiting threads if an operation that one awaits is complete. The lock is held. */
+/* Update `complete`, and wake waiting threads if an operation for which one of them waits is complete. The lock is
+ * held. */
 void dcli_cluster_note_marks(dcl_cluster *cluster)
 {
     int64_t complete = cluster->operations;
@@ -452,7 +453,7 @@ static dcl_status wait_for(dcl_cluster *cluster, int64_t operation, bool host_on
     return status;
 }
 
-/* The deadline of a call that may wait so long, as dcli_monotonic_ns(); INT64_MAX: none. */
+/* The deadline of a call that may wait for this long, as dcli_monotonic_ns(); INT64_MAX: none. */
 static int64_t end_of_wait(const dcl_cluster *cluster, double seconds)
 {
     const double most = 1e9;
