@@ -109,8 +109,8 @@ typedef struct dcli_loops_operation {
 /** Why statements cannot be one operation. */
 typedef struct dcli_loops_why {
     enum { DCLI_LOOPS_CROSS, DCLI_LOOPS_STRIDE, DCLI_LOOPS_SCALAR, DCLI_LOOPS_MIXED } reason;
-    int statement; /* STRIDE */
-    int number;    /* CROSS: of the dependence; SCALAR: of the flow */
+    int statement; /* STRIDE: the statement whose subscript has another factor than 1 and -1 */
+    int number;    /* CROSS: number of the dependence; SCALAR: number of the flow */
 } dcli_loops_why;
 
 /** Why a part of a nest is not parallel. */
@@ -157,10 +157,12 @@ struct dcli_loops_plan {
     dcli_loops_touched *touched; /* [2 * tree->name_count] reads and writes of each argument; NULL: none is known yet */
 };
 
-/** Try to make statements one operation. @return NULL: why_out, or sets->failed. */
+/** Try to make statements one operation. @return NULL: they cannot be one, and *why_out says why; or sets->failed is
+ *  set. */
 dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
                                                const dcli_loops_hosts *hosts, dcli_loops_why *why_out);
-/** Try to make statements one operation whose threads compute whole lines of the outputs along an axis. */
+/** Try to make statements one operation whose threads compute whole lines of the outputs along an axis. @return as
+ *  dcli_loops_operation_try(). */
 dcli_loops_operation *dcli_loops_lines_try(dcli_loops_sets *sets, dcli_loops_mask statements,
                                            const dcli_loops_hosts *hosts, int along, dcli_loops_why *why_out);
 /** Whether an operation, of elements or lines, concerns one index only along an axis. */

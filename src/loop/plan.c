@@ -246,9 +246,9 @@ static void take_back(struct planner *planner, int operation_count)
 }
 
 /* Let the program run the last loop of `more`, whose other loops are those of `hosts`, around statements.
- *  @param why  the reason.
- *  @param in_order  even if nothing inside is parallel.
- *  @return false: what is inside has no plan, or no threads. */
+ * @param why       the reason.
+ * @param in_order  run it even if nothing inside is parallel.
+ * @return false: the statements inside have no plan or, without `in_order`, nothing in it is parallel. */
 static bool host(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *more,
                  const dcli_loops_hosts *hosts, const dcli_loops_why *why, bool in_order, struct sequence *sequence)
 {
@@ -458,7 +458,8 @@ static dcli_loops_operation *try_lines(struct planner *planner, dcli_loops_mask 
     return operation;
 }
 
-/* Whether statements that would be an operation of elements concern many elements of a line: these are computed faster there. */
+/* Whether statements that would be an operation of elements concern many elements of a line: these are computed faster
+ * there. */
 static bool are_better_as_elements(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
                                    int along)
 {

@@ -82,8 +82,8 @@ static void put_element(const dcli_loops_tree *tree, int s, const dcli_loops_acc
     }
 }
 
-/* A statement of an operation that adds to its target, or multiplies it, in a loop; -1: none. If threads run all
- * iterations of the loop, it is the same element in all of them. */
+/* Find a statement of an operation that combines a value with its target (+=, *=) in a loop; -1: there is none. If
+ * threads run all iterations of the loop, the target is the same element in all of them. */
 static int find_reduction(const dcli_loops_tree *tree, dcli_loops_mask statements, int loop)
 {
     for (int s = 0; s < tree->statement_count; s++) {
@@ -94,7 +94,7 @@ static int find_reduction(const dcli_loops_tree *tree, dcli_loops_mask statement
     return -1;
 }
 
-/* The number of threads along an axis, if it is the same in all iterations of the hosts; -1. */
+/* The number of threads along an axis, if it is the same in all iterations of the hosts; otherwise -1. */
 static int64_t extent_of(const dcli_loops_operation *operation, int r)
 {
     isl_pw_aff *difference = isl_pw_aff_sub(isl_pw_aff_copy(operation->high[r]), isl_pw_aff_copy(operation->low[r]));

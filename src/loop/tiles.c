@@ -1,5 +1,5 @@
-/* loop/tiles.c - choose how an operation is split into steps. Each candidate is judged by a step in the middle and its neighbours: what
- * they need, and have in common. */
+/* loop/tiles.c - choose how an operation is split into steps. Each candidate is judged by a step in the middle and its
+ * neighbours: what they need, and have in common. */
 #include "loop/tiles.h"
 
 #include "base/check.h"
@@ -132,8 +132,8 @@ static void measure(const dcli_tiles *tiles, int array, struct need *need)
     }
 }
 
-/* Bytes that all steps copy of an array that is only read. It is copied again whenever an axis on which it depends moves on; what two
- * neighbours along the fastest of these axes have in common stays. */
+/* Bytes that all steps copy of an array that is only read. It is copied again whenever an axis on which it depends
+ * moves on; what two neighbours along the fastest of these axes have in common stays. */
 static double copied_in(const dcli_tiles *tiles, const struct need *need)
 {
     int fastest = 0, rank = tiles->box.rank;
@@ -149,11 +149,12 @@ static double copied_in(const dcli_tiles *tiles, const struct need *need)
     return times * (rows * (need->bytes - need->common[axis]) + need->common[axis]);
 }
 
-/* Times of the copies to the nodes and back, in weighted bytes. */
+/* Copies to the nodes and back, in weighted bytes (dcli_tiles_weight()). */
 struct traffic {
     double in, out;
-    double own;         /* of `in`: what is written, too */
-    double first, last; /* copied before the first step can be computed, and after the last one was */
+    double own;         /* the part of `in` that is of arrays which are written, too */
+    double first, last; /* what is copied before the first step can be computed; what is copied after the last step
+                           was computed */
 };
 
 static void count_array(dcli_tiles *tiles, int a, const struct need *need, struct traffic *traffic)
@@ -174,10 +175,11 @@ static void count_array(dcli_tiles *tiles, int a, const struct need *need, struc
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-/* Buffers of an array that is only written. */
+/* Number of buffers of an array that is only written. */
 static int outputs_of(const dcli_tiles *tiles) { return tiles->behind > 2 ? tiles->behind : 2; }
 
-/* Buffers of an array of which each step has another part. @param shares  steps send to their successors what these read, too */
+/* Number of buffers of an array of which each step accesses another part.
+ * @param shares  steps pass on elements that the next step reads, too. */
 static int buffers_of(const dcli_tiles *tiles, const dcli_tiles_array *array, bool shares)
 {
     if (array->writes) /* the last step of a buffer was fetched before the first step of another part is sent there */
@@ -186,8 +188,8 @@ static int buffers_of(const dcli_tiles *tiles, const dcli_tiles_array *array, bo
     return tiles->ahead + 1 + shares;
 }
 
-/* Time of the kernels of a step. If a loop runs in parts, each part also reads and writes the elements of the outputs, and on a GPU a
- * launch takes as long as one with DCLI_TILES_FILL more threads. */
+/* Time of the kernels of a step. If a loop runs in parts, each part also reads and writes the elements of the outputs,
+ * and on a GPU a launch takes as long as one with DCLI_TILES_FILL more threads. */
 static double time_of_kernel(const dcli_tiles *tiles, double indices, const dcli_tiles_speed *speed)
 {
     enum { FEW_COST = 4 }; /* work-items of launches with less threads compute one element each, not a block of them */
@@ -206,9 +208,10 @@ static double time_of_kernel(const dcli_tiles *tiles, double indices, const dcli
     return kernel;
 }
 
-/* Time of all steps. While a step is computed, others are copied, but a buffer is filled again only when its last use has ended, so
- * the time of a step is also at least that of what must follow one another, over the number of steps in which it happens. If several
- * steps compute the same elements, one of them waits until these have been sent, and another one until others are fetched. */
+/* Time of all steps. While a step is computed, others are copied, but a buffer is filled again only when its last use
+ * has ended, so the time of a step is also at least that of what must follow one another, over the number of steps in
+ * which it happens. If several steps compute the same elements, one of them waits until these have been sent, and
+ * another one until others are fetched. */
 static double time_of(const dcli_tiles *tiles, const struct traffic *traffic, double indices, int nodes,
                       const dcli_tiles_speed *speed)
 {

@@ -17,7 +17,7 @@
 
 enum {
     DCLI_TILES_ARRAYS = 24,    /* most arrays of an operation that is split */
-    DCLI_TILES_FILL = 1 << 20, /* threads with long loops that a GPU runs in the time of one */
+    DCLI_TILES_FILL = 1 << 20, /* number of threads with long loops that a GPU runs in the time of one thread */
 };
 
 /** An array of the operation: a written one is accessed at the operation's own indices only. */
@@ -35,7 +35,7 @@ typedef struct dcli_tiles_access {
 /** How fast a node is, for choosing. Bytes are weighted by the length of contiguous runs: dcli_tiles_weight(). */
 typedef struct dcli_tiles_speed {
     double in_s, out_s; /* seconds per weighted byte, to the node and back */
-    double index_s;     /* seconds of the kernels per index of the operation, and beside that per step */
+    double index_s;     /* seconds of the kernels per index of the operation; kernel_s: further ones per step */
     double kernel_s;
     double step_s; /* fixed cost of a step */
     bool shared;   /* copies and kernels use the same processors, so their times add up; else they overlap */
@@ -49,19 +49,21 @@ typedef struct dcli_tiles {
     const dcli_tiles_access *access; /* [access_count], borrowed */
     /* chosen: */
     int64_t parts[DCL_MAX_RANK], length[DCL_MAX_RANK];
-    int order[DCL_MAX_RANK]; /* axes, the one that changes fastest first */
+    int order[DCL_MAX_RANK]; /* the axes, the axis that changes fastest first */
     int64_t steps;
     int ahead, behind; /* number of steps that are copied to a node before the step that is computed, and back after
                           it */
     int buffers[DCLI_TILES_ARRAYS]; /* by array: parts of it that a node holds at the same time */
-    int64_t node_bytes;             /* of all buffers of a node */
-    int64_t copied_bytes;           /* in all steps together, estimated */
-    double seconds;                 /* estimated */
+    int64_t node_bytes;             /* bytes of all buffers of a node */
+    int64_t copied_bytes;           /* bytes that all steps together copy, estimated */
+    double seconds;                 /* time of all steps, estimated */
 } dcli_tiles;
 
-/** Choose parts and order: the least time among the splits whose buffers fit.
- *  @param most_bytes  memory of a node for the buffers. @param nodes  that share the steps.
- *  @return false: nothing fits; what was chosen is then the split with the smallest buffers of those that were tried. */
+/** Choose parts and order: the split that takes the least time among those whose buffers fit.
+ *  @param nodes       number of nodes that share the steps.
+ *  @param most_bytes  memory of a node for the buffers.
+ *  @return false: nothing fits; what was chosen is then the split with the smallest buffers among those that were
+ *          tried. */
 bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed);
 /** Set the parts of each axis instead, and choose only the order. @return as dcli_tiles_choose() */
 bool dcli_tiles_set(dcli_tiles *tiles, const int64_t parts[], int nodes, int64_t most_bytes,

@@ -51,9 +51,9 @@ typedef struct dcli_loops_expr {
     dcli_loops_place place;
     char text[32];
     int symbol;
-    int read;      /* ELEMENT, SCALAR that is read: its number among the reads of its statement */
+    int read;      /* ELEMENT or SCALAR that is read: its number among the reads of its statement */
     dcl_type type; /* CALL in a statement */
-    struct dcli_loops_expr *first, *next; /* its first item; the next item of the expression that it is an item of */
+    struct dcli_loops_expr *first, *next; /* its first item; the next item of the expression to which it belongs */
     struct dcli_loops_expr *made;         /* the expression made before: for freeing */
 } dcli_loops_expr;
 
@@ -79,8 +79,8 @@ typedef struct dcli_loops_node {
     struct dcli_loops_node *made;
 } dcli_loops_node;
 
-/** A loop: counter = each of low[0], low[0] + step, ... or, if step < 0, high[0], high[0] + step, ... while it is at least
- *  all of `low` and at most all of `high`. */
+/** A loop: counter = each of low[0], low[0] + step, ... or, if step < 0, high[0], high[0] + step, ... while it is at
+ *  least all of `low` and at most all of `high`. */
 typedef struct dcli_loops_loop {
     char name[48];
     dcli_loops_place place;
@@ -99,7 +99,8 @@ typedef struct dcli_loops_scalar {
     char name[48], type[16];
     dcli_loops_place place;
     int depth, loop[DCLI_LOOPS_DEPTH]; /* the loops around its declaration, the outermost first */
-    bool is_counter, is_used;          /* of loops that do not declare theirs; in statements */
+    bool is_counter, is_used;          /* it is the counter of loops that do not declare theirs; it is used in
+                                          statements */
 } dcli_loops_scalar;
 
 /** An element, or a variable, that a statement reads or writes. */
@@ -138,7 +139,7 @@ typedef struct dcli_loops_tree {
     dcli_loops_loop loop[DCLI_LOOPS_MOST];
     dcli_loops_scalar scalar[DCLI_LOOPS_SCALARS];
     dcli_loops_statement statement[DCLI_LOOPS_STATEMENTS];
-    dcli_loops_expr *exprs; /* the last one made */
+    dcli_loops_expr *exprs; /* the expression that was made last */
     dcli_loops_node *nodes;
 } dcli_loops_tree;
 
@@ -161,10 +162,11 @@ dcli_loops_expr *dcli_loops_expr_copy(dcli_loops_tree *tree, const dcli_loops_ex
                                       const int loop[]);
 /** Number a node, those inside of it and those after it, from `order` on. @return the next number */
 int dcli_loops_number_nodes(dcli_loops_node *node, int order);
-/** Make variables arrays, with an element for each iteration of the loops around their declaration. They follow the arguments.
+/** Make variables arrays, with an element for each iteration of the loops around their declaration. They follow the
+ *  arguments.
  *  @param scalars  bit v is variable v.
- *  @param grids    [DCLI_LOOPS_SCALARS] by variable: the values of these loops' counters; rank 1 and one element if there are
- *                  none. The type is set here.
+ *  @param grids    [DCLI_LOOPS_SCALARS] by variable: the values of these loops' counters; rank 1 and one element if
+ *                  there are none. The type is set here.
  *  @return false: no memory, or a variable has a type that arrays do not have; then the tree is incomplete. */
 bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars, const dcl_grid grids[]);
 
@@ -177,8 +179,8 @@ void dcli_loops_linear_print(const dcli_loops_tree *tree, const dcli_loops_linea
                              dcli_text *out);
 
 /** Read an expression as a linear form of the counters.
- *  @param complaints  gets the reason if it is none; NULL: nobody.
- *  @param what  what it is, for the error: "subscript", "bound". */
+ *  @param complaints  gets the reason if the expression is no linear form; NULL: the reason is not wanted.
+ *  @param what        the role of the expression, for the error: "subscript", "bound". */
 bool dcli_loops_linear_read(const dcli_loops_tree *tree, const dcli_loops_expr *expr, dcli_loops_complaints *complaints,
                             const char *what, dcli_loops_linear *out);
 /** Whether an expression is a condition on linear forms: comparisons, &&, ||, !. */

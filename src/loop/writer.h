@@ -9,14 +9,15 @@ typedef struct dcli_loops_writer {
     const dcli_loops_tree *tree;
     dcli_loops_operation *operation;
     dcli_text *out;
-    int statement; /* whose expressions are written */
+    int statement; /* number of the statement whose expressions are written */
     isl_map *unguarded[DCLI_LOOPS_STATEMENTS];
-    dcli_loops_mask limited;          /* fixed loops whose bounds are limits of the free loop around them */
-    dcli_loops_mask headed;           /* free loops whose head stands before the loop around them, which is turned */
-    uint64_t uses;                    /* bit k: the text uses operand k */
-    const dcli_loops_node *parts;     /* the loop that may run in parts */
-    enum { WHOLE, HEAD, REST } share; /* HEAD: the text is without that loop; REST: without what stands before it */
-    bool in_lanes;                    /* lines: several of them together, number q_w of which is computed */
+    dcli_loops_mask limited;      /* fixed loops whose bounds are tests in the free loop around them */
+    dcli_loops_mask headed;       /* free loops whose head stands before the loop around them, which is turned */
+    uint64_t uses;                /* bit k: the text uses operand k */
+    const dcli_loops_node *parts; /* the loop that may run in parts */
+    /* HEAD: the text is without the loop `parts`; REST: without the statements before that loop. */
+    enum { WHOLE, HEAD, REST } share;
+    bool in_lanes; /* lines: several lines are computed together; q_w is the number of a line among these */
 } dcli_loops_writer;
 
 /** Get the argument with a name, and add it if there is none. @return NULL: there are too many. */
@@ -32,7 +33,7 @@ int dcli_loops_put_bounds(dcli_loops_writer *writer, int number);
 /** Print the head of a free loop. Bounds are arguments, so that one text serves all sizes; those of short loops are
  *  numbers, because kernels unroll such loops. */
 void dcli_loops_put_head(dcli_loops_writer *writer, int number, int64_t step);
-/** Put a node, or it and the nodes beside it that follow. */
+/** Put a node; put a node and the nodes beside it that follow. */
 void dcli_loops_put_node(dcli_loops_writer *writer, const dcli_loops_node *node);
 void dcli_loops_put_nodes(dcli_loops_writer *writer, const dcli_loops_node *node);
 const char *dcli_loops_type_name(dcl_type type);
