@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/copy.h"
 #include "base/error.h"
 #include "fleet/worker_pool.h"
 #include "icd/inside.h"
@@ -214,7 +215,8 @@ void icd_transfer_end(icd_device *device, int64_t number)
     }
 }
 
-/* Copy a chunk between memory of the program and `bytes`. */
+/* Copy a chunk between memory of the program and `bytes`, which are memory of a buffer, or of a message. A message that is sent is read
+ * again at once, so it is better in the caches. */
 static void copy_chunk(const icd_transfer *transfer, int64_t offset, int64_t length, char *bytes)
 {
     dcli_span host = transfer->span;
@@ -222,10 +224,17 @@ static void copy_chunk(const icd_transfer *transfer, int64_t offset, int64_t len
     host.row_pitch = transfer->host_row_pitch;
     host.slice_pitch = transfer->host_slice_pitch;
     dcli_span_box box = dcli_span_box_of(&host, offset, length);
+    bool streams = transfer->total >= DCLI_STREAMED_BYTES && (transfer->in_place || !transfer->in) && box.rows == 1 &&
+                   box.slices == 1;
     for (int64_t s = 0; s < box.slices; s++)
         for (int64_t r = 0; r < box.rows; r++) {
             char *row = transfer->host + box.offset + s * host.slice_pitch + r * host.row_pitch;
-            memcpy(transfer->in ? bytes : row, transfer->in ? row : bytes, (size_t)box.row_bytes);
+            void *target = transfer->in ? bytes : row;
+            const void *source = transfer->in ? row : bytes;
+            if (streams)
+                dcli_copy_streamed(target, source, (size_t)box.row_bytes);
+            else
+                memcpy(target, source, (size_t)box.row_bytes);
             bytes += box.row_bytes;
         }
 }

@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/copy.h"
 #include "base/error.h"
 #include "remote/inside.h"
 
@@ -527,7 +528,10 @@ static void write_more(dcli_remote *remote, dcli_task *task)
         chunk->next = NULL;
         transfer->transfer.submitted += chunk->length;
         if (may_copy(remote, task)) {
-            memcpy(memory_of(task, chunk->offset), chunk->received.payload, (size_t)chunk->length);
+            if (transfer->transfer.total >= DCLI_STREAMED_BYTES)
+                dcli_copy_streamed(memory_of(task, chunk->offset), chunk->received.payload, (size_t)chunk->length);
+            else
+                memcpy(memory_of(task, chunk->offset), chunk->received.payload, (size_t)chunk->length);
             transfer->transfer.ended += chunk->length;
             dcli_chunk_free(remote, chunk);
             continue;
