@@ -79,7 +79,8 @@ static dcl_status plan_block(struct batching *batching, const dcl_box *box)
  * are wide along it anyway. */
 static void find_shape(const struct batching *batching, const dcl_box *box, int64_t shape_out[])
 {
-    enum { WIDE = 256, LARGE = 1 << 18 }; /* indices; elements of a batch from which on it matters */
+    /* Indices of a wide part; elements of a batch, below which the axis does not matter. */
+    enum { WIDE = 256, LARGE = 1 << 18 };
     int across =
         batching->builder->operation->body->tile_kernel ? -1 : dcli_transposed_axis(batching->builder->operation->body);
     dcli_cut_shape(box->rank, box->count, NULL, batching->most, shape_out);
@@ -255,7 +256,7 @@ static dcl_status find_own(dcli_builder *builder, const dcl_box *box, dcl_box *o
  * a few touch own elements only, these stay with the others. */
 static dcl_status plan_share(struct batching *batching, const dcl_box *box)
 {
-    enum { FEW = 16 }; /* a sixteenth of the box */
+    enum { FEW = 16 }; /* fewer own indices than a sixteenth of the box are few */
     dcli_builder *builder = batching->builder;
     dcl_box own;
     if (builder->share == DCLI_SHARE_ALL)

@@ -42,7 +42,7 @@ dcl_status dcli_early_note(dcli_builder *builder, int a, int64_t binding, const 
     return DCL_OK;
 }
 
-/* The stage of an earlier read of this batch of the same box; -1: none. */
+/* The stage of a read before builder->early[count] that has the same box; -1: none. */
 static int64_t find_alike(const dcli_builder *builder, int64_t count)
 {
     const struct dcli_early_read *read = &builder->early[count];

@@ -391,8 +391,8 @@ static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool che
     return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
 }
 
-/* Elements. If segments are smaller on average, more boxes cost more than stages; borders of smaller boxes are not cut
- * by segments. */
+/* A number of elements. If segments are smaller on average, more boxes cost more than stages; borders of boxes that are
+ * smaller are not cut by segments. */
 enum { LARGE_SEGMENT = 1 << 12 };
 
 /* Find the regions in which nodes store a footprint, and put them into builder->fresh. It stays empty if there is one
@@ -629,7 +629,8 @@ static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step
 /* Most elements of a border for which one launch with checks is faster than two, on a device with memory of its own. */
 enum { THIN_BORDER = 1 << 18 };
 
-/* Plan a box. Its indices that may read outside a grid become works of their own, whose kernels check each index. */
+/* Plan a box. Its indices that may read outside a grid become works of their own, whose kernels check each index. With
+ * DCLI_SHARE_OTHERS, a box of at most THIN_BORDER elements that has such indices is one work as a whole. */
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 {
     struct range range = whole_range(box);
@@ -750,7 +751,7 @@ static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t
  * (plan_batches.c). */
 static int64_t tiles_together(const dcli_builder *builder, int64_t tiles, int64_t owned)
 {
-    enum { TOGETHER = 16, LARGE = 1 << 20 }; /* tiles; bytes of a batch from which on it matters */
+    enum { TOGETHER = 16, LARGE = 1 << 20 }; /* factor; bytes of a batch, below which tiles are not put together */
     const dcli_body *body = builder->operation->body;
     const dcli_layout *layout = builder->operation->operand[body->owner].layout;
     int64_t few = tiles_per_batch(layout, tiles, owned, builder->terms);

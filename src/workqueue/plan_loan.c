@@ -30,10 +30,10 @@ struct placed {
 };
 
 struct lending {
-    dcli_builder builder; /* of the loan's plan */
+    dcli_builder builder; /* builder of the loan's plan */
     const dcli_plan *own; /* the victim's plan */
-    int64_t first, count; /* the batches */
-    dcli_work *work;      /* [work_count] theirs, joined */
+    int64_t first, count; /* the batches of the victim's plan that are lent: number of the first; how many */
+    dcli_work *work;      /* [work_count] works of these batches, joined */
     int64_t work_count;
     int victim, thief;
     struct exchanged *exchanged; /* number n is the `stage` of dcli_need and of builder.item_stage[] */
@@ -96,8 +96,8 @@ static dcl_status exchange(struct lending *lending, int64_t stage, bool written,
                                                              .region = there->region});
 }
 
-/* Where the thief finds elements that the victim finds in its space `kind`, number `where`.
- * @return false: only at the victim. */
+/* Find where the thief finds elements that the victim finds in its space `kind`, number `where`. @return false: the
+ * thief cannot read them in place. */
 static bool is_in_place(const struct lending *lending, dcli_space_kind kind, int where, dcli_space *space_out)
 {
     int node = kind == DCLI_SPACE_OWN ? lending->victim : where;
@@ -206,7 +206,7 @@ static dcl_status take_stage(struct lending *lending, int64_t s)
 
 /* How one access of a work is bound by the thief. */
 struct bound {
-    bool done;    /* bound: as the victim does, or in place */
+    bool done;    /* it is bound already: to a stage as the victim does, or in place */
     bool written; /* its stage is returned */
     dcli_space space;
     int node; /* not done: the node whose part the victim uses */
@@ -296,7 +296,7 @@ static int64_t find_stage(const struct lending *lending, const int64_t parts[], 
     return -1;
 }
 
-/* The stages that were added for parts: for each, the node whose part it has, or -1 if it is written. */
+/* The stages that were added for parts. `node`: for each, the node whose part it has, or -1 if it is written. */
 struct part_stages {
     int64_t first; /* number of the first of them */
     int64_t *node, count, capacity;
@@ -382,7 +382,7 @@ static dcl_status take_work(struct lending *lending, struct part_stages *parts, 
 
 /* ---- the whole loan ---------------------------------------------------------------------------------------------- */
 
-/* Put the items of the chunks into the pieces of their stages, and note where the victim finds the inputs. */
+/* Place a piece for each item of the chunks in its stage, and note where the victim finds the inputs. */
 static dcl_status place_items(struct lending *lending, dcli_loan *loan)
 {
     dcli_plan *plan = lending->builder.plan;

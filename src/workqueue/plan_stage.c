@@ -65,7 +65,7 @@ dcl_status dcli_count_element(dcli_builder *builder, int k, int peer, const dcl_
     return status;
 }
 
-/* How move_box() treats a box of other nodes' elements. */
+/* How move_box() treats a box of elements that other nodes own. */
 struct move {
     int64_t stage;         /* stage that gets the elements, as dcli_need.stage */
     bool written, counted; /* `written`: they are sent to their owners, else received; `counted`: they are added to

@@ -99,7 +99,8 @@ dcl_status dcli_plan_region(dcli_builder *builder, const dcl_box *box);
 dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box);
 
 /** Plan all tiles, `per_batch` of them as a batch, or as several if they are much larger than intended.
- *  @param most  elements of the first output per batch; tiles with less than about twice this many are not cut. */
+ *  @param most  elements of the first output per batch; the tiles of a batch are cut only if they have more than about
+ *               twice this many. */
 dcl_status dcli_plan_batches(dcli_builder *builder, int64_t tiles, int64_t per_batch, int64_t most);
 
 /** At the end: count the tiles with something to compute. */
