@@ -38,7 +38,7 @@ struct planner {
     const dcli_loops_tree *tree;
     dcli_loops_failure failure;
     bool strict; /* refuse plans with a part in which nothing runs in parallel */
-    bool flat;   /* refuse plans in which the program runs further loops */
+    bool flat;   /* with `strict`: refuse plans in which the program runs further loops, too */
 };
 
 /* Statements that are planned together: those that depend on each other, by a mask for each. */

@@ -107,7 +107,9 @@ static void skip_blank(scanner *scan)
     }
 }
 
-/* Length of a number as C's preprocessor sees it. */
+/* Length of the number that begins at `at`: letters, digits, `_` and points, and a sign directly after the letter of the
+ * exponent, which is p or P if the number is hexadecimal, else e or E. C's preprocessor takes all four letters in any
+ * number: it would read 0xE+1 as one number, of which this is 0xE. */
 static int number_length(const char *at)
 {
     int n = 1;

@@ -350,7 +350,8 @@ static dcli_loops_expr *read_level(dcli_loops_parser *parser, int level)
     return left;
 }
 
-/* Read one value of a ?:, whose reads take place if the condition holds, or if it does not. */
+/* Read one value of a ?:, whose reads take place if the condition holds, or if it does not. They count as always made if
+ * the condition is not linear, or too many of them are nested. */
 static dcli_loops_expr *read_chosen(dcli_loops_parser *parser, const dcli_loops_expr *condition, bool negated)
 {
     bool known =

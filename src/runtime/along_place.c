@@ -267,7 +267,8 @@ static int add_axes(const struct search *s, int r, char names[][24], int count, 
     return count;
 }
 
-/* Find the numbers of all outputs. */
+/* Start the second reduction or, with s->look, only plan it. For each output that has a DCL_RESULT_AT, it stores in
+ * s->numbers[] the numbers of the indices that have the output's values. */
 static dcl_status find_numbers(struct search *s)
 {
     dcl_arg args[DCLI_MAX_PARAMS];

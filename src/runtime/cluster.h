@@ -120,7 +120,8 @@ typedef struct dcli_outcome {
     dcl_status status;
     char *text;
     dcli_lent *lent; /* READ, WRITE: memory lent to the operation, which the waiting call takes back with the outcome */
-    bool withdrawn;  /* the call has returned because the cluster is being closed */
+    bool withdrawn;  /* the call has returned, with its memory, because the cluster is being closed; a later failure is
+                        not recorded here */
     struct dcli_outcome *next;
 } dcli_outcome;
 

@@ -79,8 +79,8 @@ static void follow_link(char path[DCLI_MOST_PATH])
         strcpy(path, real);
 }
 
-/* Let the nodes load a file. @param absolute  path of the file for the nodes. @param named  whether the file can be
- * identified to them. */
+/* Let the nodes load a file, and wait for them. @param absolute  path of the file for the nodes. @param named  whether
+ * the file can be identified to them; false: they get 0 as its number. */
 static dcl_status load_directly(dcl_array *array, int fd, const char *absolute, bool named, const dcl_npy_info *info)
 {
     dcli_file_id id = {.inode = 0};

@@ -165,7 +165,13 @@ static dcl_status parse(struct scanning *s, const char *text, const char *along)
     if (s->operator!= NULL) {
         dcli_param *param = &s->params[s->param_count++];
         *param = (dcli_param){.access = DCL_ACCESS_OPERATOR, .type = DCL_INT32};
-        snprintf(param->name, sizeof param->name, "%s", s->operator);
+        if (strlen(s->operator) >= sizeof param->name) {
+            dcli_text_free(&prelude);
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "DCL_OPERATOR \"%s\" has %zu letters, with the neutral element; expected at most %zu",
+                             s->operator, strlen(s->operator), sizeof param->name - 1);
+        }
+        strcpy(param->name, s->operator);
     }
     char *all = dcli_text_take(&prelude);
     dcl_status status =

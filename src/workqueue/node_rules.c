@@ -113,8 +113,8 @@ void dcli_advance_marks(dcli_node *node)
             return;
         if (op != NULL && op->uncommitted > 0)
             return;
-        /* a peer without batches reports failures of inputs, too; otherwise it would depend on the order of messages
-         * which arrays fail */
+        /* this node reports that an input has failed even if it has no batches of the operation; otherwise it would
+         * depend on the order of messages which arrays fail */
         if (op != NULL && has_outputs(op) && dcli_op_inputs(node, op) != DCL_OK)
             dcli_tell_failed(node, op, DCL_ERR_INVALID, false);
     }

@@ -27,7 +27,8 @@ struct dcli_plan_detail {
     int64_t copied_bytes;  /* bytes of the replicas that are made */
 };
 
-/** Whether the footprints of an access are boxes larger than what it reads. @param subscripts  as in the body. */
+/** Whether the footprints of an affine access may contain elements that it does not read (dcli_subscripts_exact()). False
+ *  for accesses that only write, and for declared reaches, whatever these contain. @param subscripts  as in the body. */
 static inline bool dcli_access_is_wide(const dcli_body_access *access, const dcli_subscripts *subscripts)
 {
     return access->read && subscripts->reach == DCLI_REACH_AFFINE && !dcli_subscripts_exact(subscripts);
