@@ -14,7 +14,8 @@ enum {
     DCLI_MAX_RESULTS = 8,                          /* most results of a reduction */
     DCLI_PARTIAL_LONGS = 6,                        /* length of a partial result */
     DCLI_PARTIAL_SLOTS = 64, /* partial results per node and result: each work-item of a launch has one of its own */
-    DCLI_GROUP_SLOTS = 1024, /* where a node is a GPU: each work-group has one */
+    DCLI_GROUP_SLOTS = 1024, /* where a node is a GPU */
+    DCLI_GROUPS_FROM = 2,    /* of these, the first that a work-group has; those before are the node's */
     DCLI_MAX_ACCESSES = 64,  /* most distinct (array, subscripts) pairs of one body */
     DCLI_MAX_BODY_BYTES = 1 << 16,
     DCLI_MAX_CONDITIONS = 24,             /* most bounds in DCL_OVER */
@@ -118,9 +119,11 @@ typedef struct dcli_body {
     bool keyed;   /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
     int partials; /* reductions that are not along axes: the first of the parameters that the parser adds. To values: the
                      partial results, an array of longs, and a stamp, a scalar of type long. Each node uses its own part of the array: work-item
-                     w of a launch, of GPUs work-group w, adds to slot w, of dcli_slot_longs(). The first long of a slot is
+                     w of a launch adds to slot w, of dcli_slot_longs(). The first long of a slot is
                      the stamp of the reduction that used it last: if it is another one, the slot begins as empty. Then there are
-                     result_count partial results. All 0 means: no values. Keyed reductions: for
+                     result_count partial results. All 0 means: no values. On a GPU only slot 0 has
+                     a stamp. The second long of slot 1 counts the work-groups of the running launch that have ended, and work-group g leaves its
+                     partial results in slot DCLI_GROUPS_FROM + g, from which the last one merges them into slot 0. Keyed reductions: for
                      each result an array of partial results, then for each axis of each result two scalars of type long, the
                      first index and the number of indices. A node's partial results of a result follow one another, in
                      the order of its elements, the last axis fastest */

@@ -13,15 +13,17 @@ extern const char dcli_cl_sum[];       /* emitted once, for all kinds of devices
 extern const char dcli_cl_sum_merge[]; /* after dcli_cl_sum, once */
 extern const char dcli_cl_sum_cpu
     []; /* after dcli_cl_sum; for float and double; dcl_I is the unsigned integer type of the same size */
-extern const char dcli_cl_sum_vector[];  /* as dcli_cl_sum_cpu, after it */
-extern const char dcli_cl_sum_gpu[];     /* after dcli_cl_sum; for float and double */
-extern const char dcli_cl_element[];     /* see there */
-extern const char dcli_cl_group[];       /* emitted once per result, not per type */
+extern const char dcli_cl_sum_vector[]; /* as dcli_cl_sum_cpu, after it */
+extern const char dcli_cl_sum_gpu[];    /* after dcli_cl_sum; for float and double */
+extern const char dcli_cl_element[];    /* see there */
+extern const char dcli_cl_group[];      /* emitted once per result, not per type */
+extern const char dcli_cl_last[];  /* after dcli_cl_group and dcli_cl_fence; emitted once per result, not per type */
+extern const char dcli_cl_fence[]; /* emitted once */
 extern const char dcli_cl_sum_round[];   /* as dcli_cl_sum_cpu, after it */
 extern const char dcli_cl_sum_one[];     /* after dcli_cl_sum */
 extern const char dcli_cl_chain[];       /* for float and double, with DCL_WORDS; dcl_T stays defined */
 extern const char dcli_cl_chain_gpu[];   /* as dcli_cl_chain */
-extern const char dcli_cl_keyed_lock[];  /* after dcli_cl_sum_one, once */
+extern const char dcli_cl_keyed_lock[];  /* after dcli_cl_sum_one and dcli_cl_fence, once */
 extern const char dcli_cl_keyed_merge[]; /* after dcli_cl_keyed_lock and dcli_cl_sum_merge, once */
 extern const char dcli_cl_keyed[],
     dcli_cl_keyed_sum[]; /* emitted once per result; the latter after dcli_cl_keyed_lock */

@@ -31,7 +31,7 @@ int dcli_elements_find(const char *text, int count, const dcl_arg args[], const 
     "reduce_element" /* the array of the element: DCL_OUT, or DCL_INOUT if it is combined with its value */
 #define DCLI_ELEMENT_WORDS "reduce_words" /* the partial results: DCL_IN_ALL */
 #define DCLI_ELEMENT_FIRST "reduce_first" /* longs: where the element's first partial result is, */
-#define DCLI_ELEMENT_STEP "reduce_step"   /* how far the next one is: the length of a slot, */
+#define DCLI_ELEMENT_STEP "reduce_step"   /* how far the next one is, */
 #define DCLI_ELEMENT_COUNT "reduce_count" /* how many there are, */
 #define DCLI_ELEMENT_STAMP "reduce_stamp" /* and the stamp of the slots that count */
 

@@ -27,14 +27,3 @@ static void DCL_PASTE(dcl_group_, dcl_R)(long *dcl_own, __local long *dcl_room, 
         }
     }
 }
-
-/* Add a group's partial result to one of the node's, which no other group of the launch has. */
-static void DCL_PASTE(dcl_join_, dcl_R)(long *dcl_own, __global long *dcl_slot)
-{
-    long dcl_other[DCL_LONGS];
-    for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
-        dcl_other[dcl_n] = dcl_slot[dcl_n];
-    DCL_PASTE(dcl_merge_, dcl_R)(dcl_own, dcl_other);
-    for (int dcl_n = 0; dcl_n < DCL_LONGS; dcl_n++)
-        dcl_slot[dcl_n] = dcl_own[dcl_n];
-}

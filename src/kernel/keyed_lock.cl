@@ -1,13 +1,6 @@
-/* kernel/keyed_lock.cl - adds to the node's partial results of keyed sums, which a lock per element protects. After kernel/sum_one.cl. */
+/* kernel/keyed_lock.cl - adds to the node's partial results of keyed sums, which a lock per element protects. After kernel/sum_one.cl and
+ * kernel/fence.cl. */
 #define DCL_SUM_LOCKED (1L << 62) /* a bit of dcl_seen: some work-item changes the sum */
-
-/* Other work-items of the device see all writes before the fence before all writes after it. In OpenCL 1.2, mem_fence() promises that for
- * the work-items of a group only; NVIDIA's compiler has the instruction for the device (PTX ISA, section on membar). */
-#ifdef __NV_CL_C_VERSION
-#define DCL_KEYED_FENCE() asm volatile("membar.gl;")
-#else
-#define DCL_KEYED_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
-#endif
 
 /* Add to a sum of the node: the number dcl_x, or if it is 0, the units of two bins. A sum is taken, changed and given back within
  * one turn of the loop: so work-items that run in lockstep and want the same sum do not wait for each other for ever. */
@@ -18,7 +11,7 @@ static void dcl_sum_share(volatile __global long *dcl_p, const double dcl_x, con
     for (bool dcl_done = false; !dcl_done;) {
         const long dcl_found = atom_cmpxchg(dcl_p + 1, dcl_seen, dcl_seen | DCL_SUM_LOCKED);
         if (dcl_found == dcl_seen) {
-            DCL_KEYED_FENCE();
+            DCL_FENCE();
             struct dcl_sum dcl_s = {dcl_p[0], dcl_seen, {dcl_p[2], dcl_p[3]}, {dcl_p[4], dcl_p[5]}};
             if (dcl_x != 0)
                 dcl_sum_one(&dcl_s, dcl_x);
@@ -29,7 +22,7 @@ static void dcl_sum_share(volatile __global long *dcl_p, const double dcl_x, con
             dcl_p[3] = dcl_s.dcl_high[1];
             dcl_p[4] = dcl_s.dcl_low[0];
             dcl_p[5] = dcl_s.dcl_low[1];
-            DCL_KEYED_FENCE();
+            DCL_FENCE();
             atom_xchg(dcl_p + 1, dcl_s.dcl_seen);
             dcl_done = true;
         }

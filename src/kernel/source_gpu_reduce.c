@@ -2,8 +2,8 @@
  *
  * Few groups run, as many as keep the device busy, and each reduces many tiles of the launch's rows: a tile is as wide as
  * a group along the innermost axis, times EACH, and as high along the other axes together. Work-items reduce in variables;
- * at the end those of a group merge their partial results in local memory (group.cl), and the group adds the result to a
- * partial result of the node.
+ * at the end those of a group merge their partial results in local memory (group.cl), and the last group merges those of all groups
+ * into the node's (last.cl). So one slot is read and merged by the host.
  *
  * On an H200, with 132 compute units, a sum of 40960 x 40960 floats takes 1.67 ms with four groups per compute unit and EACH = 32; with
  * 1024 groups 1.75 ms, with three groups per unit 1.90 ms; with EACH = 16 and 1024 groups 1.91 ms, with EACH = 64 4.4 ms. The sum, the
@@ -25,7 +25,7 @@ enum {
     WARP = 32,   /* work-items that the hardware executes together */
     EACH = 32,   /* indices of the innermost axis that a work-item has of a tile */
     FEWER = 16,  /* those in reductions by keys */
-    MOST_GROUPS = DCLI_GROUP_SLOTS
+    MOST_GROUPS = DCLI_GROUP_SLOTS - DCLI_GROUPS_FROM
 };
 
 /* Indices of the innermost axis that a work-item has of a tile. In keyed reductions a loop may add many values per index, and only some
@@ -172,34 +172,51 @@ void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body)
     }
 }
 
-/* Emit the end of a kernel: the group's partial results go into the node's. */
+/* Emit the end of a kernel: the group's partial results are left in a slot of its own, and the last group merges all. The other groups
+ * merge nothing then. Both merges are turns of one loop, and no barrier is under a condition, because PoCL's compiler copies what
+ * follows a loop with barriers. */
 static void close_partials(dcli_text *out, const dcli_body *body)
 {
-    dcli_text_put(out,
-                  "    __global long *const dcl_slot = dcl_partials + get_group_id(0) * %d;\n"
-                  "    if (get_local_id(0) == 0 && get_local_id(1) == 0) {\n",
-                  (int)dcli_slot_longs(body->result_count));
-    dcli_emit_slot_begin(out, body);
-    dcli_text_put(out, "    }\n");
-    for (int r = 0; r < body->result_count; r++) {
+    int length = (int)dcli_slot_longs(body->result_count);
+    for (int r = 0; r < body->result_count; r++)
         dcli_emit_own_partial(out, body, r);
+    dcli_text_put(out,
+                  "    __global long *const dcl_slot = dcl_partials;\n"
+                  "    volatile __global long *const dcl_left = dcl_partials + %d;\n"
+                  "    const bool dcl_leads = get_local_id(0) == 0 && get_local_id(1) == 0;\n"
+                  "    bool dcl_last = false;\n"
+                  "    for (int dcl_turn = 0; dcl_turn < 2; dcl_turn++) {\n",
+                  DCLI_GROUPS_FROM * length);
+    for (int r = 0, at = 1; r < body->result_count; r++, at += DCLI_PARTIAL_LONGS)
         dcli_text_put(out,
+                      "    if (dcl_turn == 1)\n"
+                      "        dcl_collect_%d(dcl_own%d, dcl_left + %d, %d, dcl_last ? get_num_groups(0) : 0);\n"
                       "    dcl_group_%d(dcl_own%d, dcl_room, get_local_size(0) * get_local_size(1), 1);\n"
-                      "    if (get_local_id(0) == 0 && get_local_id(1) == 0)\n"
-                      "        dcl_join_%d(dcl_own%d, dcl_slot + 1 + %d * DCL_LONGS);\n",
-                      r, r, r, r, r);
-    }
+                      "    if (dcl_leads && dcl_turn == 0)\n"
+                      "        dcl_leave_%d(dcl_own%d, dcl_left + get_group_id(0) * %d + %d);\n"
+                      "    if (dcl_leads && dcl_last)\n"
+                      "        dcl_join_%d(dcl_own%d, dcl_slot + %d);\n",
+                      r, r, at, length, r, r, r, r, length, at, r, r, at);
+    dcli_text_put(
+        out,
+        "    dcl_last = dcl_is_last((volatile __global uint *)(dcl_partials + %d), dcl_room, dcl_turn == 0);\n"
+        "    if (dcl_leads && dcl_last) {\n",
+        length + 1);
+    dcli_emit_slot_begin(out, body);
+    dcli_text_put(out, "    }\n    }\n");
 }
 
 void dcli_emit_reducing_functions(dcli_text *out, const dcli_body *body)
 {
     dcli_text_put(out, "%s#define DCL_EACH %d\n", dcli_cl_names, each_of(body));
     dcli_emit_fold_functions(out, body, DCLI_FORM_GPU);
+    bool reduced = dcli_body_is_reduced(body) && !body->keyed;
+    dcli_text_put(out, "%s", reduced ? dcli_cl_fence : "");
     for (int r = 0; r < body->result_count && body->inside->contraction.end == 0 && !body->keyed; r++) {
         if (dcli_fold_is_ordered(body->result[r].fold, body->params[body->result[r].param].type))
             continue;
         dcli_emit_merge(out, body, r);
-        dcli_text_put(out, "#define dcl_R %d\n%s#undef dcl_R\n", r, dcli_cl_group);
+        dcli_text_put(out, "#define dcl_R %d\n%s%s#undef dcl_R\n", r, dcli_cl_group, reduced ? dcli_cl_last : "");
     }
 }
 

@@ -274,8 +274,8 @@ void dcli_emit_keyed_functions(dcli_text *out, const dcli_body *body, dcli_form 
         }
         keys[type] |= key;
         if (is_sum(body, r) && !sums)
-            dcli_text_put(out, "%s%s%s%s%s", folds ? "" : dcli_cl_sum, dcli_cl_sum_one, dcli_cl_keyed_lock,
-                          folds ? dcli_cl_sum_merge : "", folds ? dcli_cl_keyed_merge : "");
+            dcli_text_put(out, "%s%s%s%s%s%s", folds ? "" : dcli_cl_sum, dcli_cl_sum_one, dcli_cl_fence,
+                          dcli_cl_keyed_lock, folds ? dcli_cl_sum_merge : "", folds ? dcli_cl_keyed_merge : "");
         sums |= is_sum(body, r);
     }
     const char *words = form == DCLI_FORM_GPU ? dcli_cl_keyed_gpu : dcli_cl_keyed;

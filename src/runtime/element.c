@@ -164,7 +164,8 @@ static dcl_status start_combination(const struct reduction *r, int e, const stru
         box.start[d] = r->element[e].index[d];
         box.count[d] = box.stride[d] = 1;
     }
-    int64_t step = dcli_slot_longs(r->results), first = 1 + (int64_t)r->result[e] * DCLI_PARTIAL_LONGS;
+    int64_t step = dcli_partials_step(r->cluster, partials, r->results),
+            first = 1 + (int64_t)r->result[e] * DCLI_PARTIAL_LONGS;
     dcl_arg words = started->tree ? dcl_arg_array(DCL_ACCESS_IN, DCLI_ELEMENT_WORDS, started->top[r->result[e]])
                                   : dcl_arg_array(DCL_ACCESS_IN_ALL, DCLI_ELEMENT_WORDS, partials);
     dcl_arg args[] = {dcl_arg_array(arg->access, DCLI_ELEMENT, arg->array),

@@ -7,7 +7,7 @@
 
 /** An array of partial results that is kept for later reductions. Each call has one of its own. */
 struct dcli_partials {
-    dcl_array *array; /* each node's part has the partial results of its work-items, those of all results in turn */
+    dcl_array *array; /* each node's part has slots of partial results (kernel/body.h) */
     int results;      /* number of results for which the array is made */
     int64_t stamp;    /* of the reduction that uses the array, or used it last: 1, 2, ... (dcli_body.partials) */
     dcl_array *level[DCLI_MAX_RESULTS][2]; /* by result: the two arrays that the levels of a tree of reductions use
@@ -20,6 +20,9 @@ dcl_status dcli_partials_get(dcl_cluster *cluster, int results, struct dcli_part
 /** Make an array of partial results for plans only. @param array_out  freed with dcli_array_free(); NULL: there is
  *  none. */
 dcl_status dcli_partials_imagine(dcl_cluster *cluster, int results, dcl_array **array_out);
+/** The distance in longs of slots that may have partial results: GPUs have them in the first slot of their parts only.
+ *  @param results  for which the array is made. */
+int64_t dcli_partials_step(const dcl_cluster *cluster, const dcl_array *partials, int results);
 /** The arguments that the parser of a reduction adds. */
 enum { DCLI_PARTIALS_ADDED = 2 };
 void dcli_partials_args(dcl_array *array, int64_t stamp, dcl_arg args_out[DCLI_PARTIALS_ADDED]);

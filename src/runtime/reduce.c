@@ -29,6 +29,15 @@ static dcl_grid partials_grid(const dcl_cluster *cluster, const dcl_map *map, in
     return dcl_grid_1d(DCL_INT64, map->rule.node_count * part_longs(cluster, results));
 }
 
+int64_t dcli_partials_step(const dcl_cluster *cluster, const dcl_array *partials, int results)
+{
+    const dcli_layout *layout = &partials->layout;
+    bool gpus = !cluster->plan_only;
+    for (int n = 0; n < cluster->node_count && gpus; n++)
+        gpus = dcli_layout_place(layout, n) < 0 || dcli_node_is_gpu(cluster, n);
+    return gpus ? layout->grid.extent[0] / layout->rule.node_count : dcli_slot_longs(results);
+}
+
 static void drop(struct dcli_partials *partials)
 {
     for (int n = 0; n < 2 * DCLI_MAX_RESULTS; n++)
@@ -171,21 +180,27 @@ static dcl_status store_index(const dcl_grid *grid, const dcl_arg *arg, int64_t 
     return DCL_OK;
 }
 
-/* Merge what the nodes have found, and store the values. @param grid  of the input that gives the indices. @param words  slots. */
+/* Slots that were read. */
+struct slots {
+    int64_t *words; /* NULL: there was no memory */
+    int64_t count, step;
+};
+
+/* Merge what the nodes have found, and store the values. @param grid  of the input that gives the indices. */
 static dcl_status store_results(const dcli_result reduced[], const dcl_grid *grid, const struct dcli_partials *partials,
-                                int count, const dcl_arg args[], const int64_t words[], int64_t slots)
+                                int count, const dcl_arg args[], const struct slots *slots)
 {
     int r = 0;
-    int64_t length = dcli_slot_longs(partials->results);
     for (int k = 0; k < count; k++) {
         if (!dcli_arg_is_result(&args[k]))
             continue;
         dcli_fold fold = reduced[r].fold;
         dcli_partial all = {{0}}, one;
-        for (int64_t s = 0; s < slots; s++) {
-            if (words[s * length] != partials->stamp)
+        for (int64_t s = 0; s < slots->count; s++) {
+            const int64_t *slot = slots->words + s * slots->step;
+            if (slot[0] != partials->stamp)
                 continue;
-            memcpy(&one, words + s * length + 1 + (int64_t)r * DCLI_PARTIAL_LONGS, sizeof one);
+            memcpy(&one, slot + 1 + (int64_t)r * DCLI_PARTIAL_LONGS, sizeof one);
             if (!dcli_partial_is_valid(fold, args[k].type, &one))
                 return DCLI_FAIL(DCL_ERR_PROTOCOL,
                                  "a node has sent a partial result of %s that no kernel computes; is it "
@@ -216,45 +231,48 @@ static int count_results(int count, const dcl_arg args[])
     return results;
 }
 
-/* The box of the partial results of some nodes, and of those between them: what other nodes have is all 0. */
-static dcl_box box_of_parts(const struct dcli_partials *partials, const dcli_node_list *nodes)
+/* The box of the partial results of some nodes, and of those between them: what other nodes have is all 0.
+ * @param step  distance of slots. */
+static dcl_box box_of_parts(const struct dcli_partials *partials, const dcli_node_list *nodes, int64_t step)
 {
     const dcli_layout *layout = &partials->array->layout;
     int64_t part = layout->grid.extent[0] / layout->rule.node_count;
+    int64_t behind = step - dcli_slot_longs(partials->results); /* the last slot */
     dcl_box box = dcl_box_of(&layout->grid);
     if (nodes->count == 0) {
-        box.count[0] = part; /* no node has any: those of one are as good as all */
+        box.count[0] = part - behind; /* no node has any: those of one are as good as all */
         return box;
     }
     int64_t first = dcli_layout_place(layout, nodes->node[0]),
             last = dcli_layout_place(layout, nodes->node[nodes->count - 1]);
     assert(first >= 0 && first <= last);
     box.start[0] = first * part;
-    box.count[0] = (last + 1 - first) * part;
+    box.count[0] = (last + 1 - first) * part - behind;
     return box;
 }
 
 /* Read the slots of all nodes that have some. */
-static dcl_status read_parts(const struct dcli_partials *partials, const dcli_node_list *computing, int64_t **words_out,
-                             int64_t *slots_out)
+static dcl_status read_parts(const struct dcli_partials *partials, const dcli_node_list *computing,
+                             struct slots *slots_out)
 {
     const int64_t one = 1;
-    dcl_box parts = box_of_parts(partials, computing);
-    int64_t *words = *words_out = dcli_malloc((size_t)parts.count[0] * sizeof *words);
-    *slots_out = parts.count[0] / dcli_slot_longs(partials->results);
-    return words != NULL ? dcli_array_read(partials->array, &parts, words, &one) : DCL_ERR_NOMEM;
+    int64_t step = dcli_partials_step(partials->array->cluster, partials->array, partials->results);
+    dcl_box parts = box_of_parts(partials, computing, step);
+    *slots_out = (struct slots){.words = dcli_malloc((size_t)parts.count[0] * sizeof(int64_t)),
+                                .count = (parts.count[0] - 1) / step + 1,
+                                .step = step};
+    return slots_out->words != NULL ? dcli_array_read(partials->array, &parts, slots_out->words, &one) : DCL_ERR_NOMEM;
 }
 
 /* Read the results of all trees, and put them together as the results of a single slot. */
-static dcl_status read_top(const struct dcli_partials *partials, dcl_array *const top[], int64_t **words_out,
-                           int64_t *slots_out)
+static dcl_status read_top(const struct dcli_partials *partials, dcl_array *const top[], struct slots *slots_out)
 {
     int64_t length = dcli_slot_longs(1), row[1 + DCLI_PARTIAL_LONGS];
     const int64_t strides[] = {length, 1};
     dcl_box box = dcl_box_nd(2, (int64_t[]){0, 0}, (int64_t[]){1, length});
-    int64_t *words = *words_out = dcli_calloc((size_t)dcli_slot_longs(partials->results), sizeof *words);
+    int64_t step = dcli_slot_longs(partials->results), *words = dcli_calloc((size_t)step, sizeof *words);
     dcl_status status = words != NULL ? DCL_OK : DCL_ERR_NOMEM;
-    *slots_out = 1;
+    *slots_out = (struct slots){.words = words, .count = 1, .step = step};
     for (int r = 0; r < partials->results && status == DCL_OK; r++) {
         status = dcli_array_read(top[r], &box, row, strides);
         if (status == DCL_OK) {
@@ -270,17 +288,16 @@ dcl_status dcli_partials_read(const struct dcli_partials *partials, const dcli_n
                               dcl_array *const top[])
 {
     dcl_array *array = partials->array;
-    int64_t *words = NULL, slots = 0;
-    dcl_status status =
-        top != NULL ? read_top(partials, top, &words, &slots) : read_parts(partials, computing, &words, &slots);
+    struct slots slots;
+    dcl_status status = top != NULL ? read_top(partials, top, &slots) : read_parts(partials, computing, &slots);
     if (dcli_storage_state_failed(dcli_array_state(array)))
         status = dcli_array_usable(array, "reduce into");
     dcl_status strayed = DCL_OK;
     if (status == DCL_OK)
         strayed = dcli_storage_state_strayed(dcli_array_state(array), "the values were computed");
     if (status == DCL_OK)
-        status = store_results(reduced, grid, partials, count, args, words, slots);
-    dcli_free(words);
+        status = store_results(reduced, grid, partials, count, args, &slots);
+    dcli_free(slots.words);
     return status == DCL_OK ? strayed : status;
 }
 

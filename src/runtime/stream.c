@@ -298,25 +298,17 @@ static bool choose(struct run *run, const dcli_tiles_speed *speed)
     return dcli_tiles_choose(&run->tiles, stream->node_count, stream->most_bytes, speed);
 }
 
-/* Choose as choose() does, or as it has done for an operation of this key. */
+/* Choose as choose() does, or, if the operation was split before, the order and the buffers of the same parts. */
 static bool choose_again(struct run *run, uint64_t key)
 {
-    dcli_stream *stream = run->stream;
-    for (int64_t n = 0; n < dcli_min(stream->chosen_count, MOST_CHOSEN); n++)
-        if (stream->chosen[n].key == key) {
-            dcli_tiles tiles = stream->chosen[n].tiles;
-            tiles.box = run->tiles.box;
-            tiles.access = run->tiles.access;
-            tiles.access_count = run->tiles.access_count;
-            memcpy(tiles.array, run->tiles.array, sizeof tiles.array);
-            run->tiles = tiles;
-            return true;
-        }
+    const dcli_stream *stream = run->stream;
+    int64_t parts[DCL_MAX_RANK];
+    if (dcli_stream_parts_find(stream->cluster, key, stream->node_count, stream->most_bytes, parts) &&
+        dcli_tiles_set(&run->tiles, parts, stream->node_count, stream->most_bytes, &run->speed))
+        return true;
     if (!choose(run, &run->speed))
         return false;
-    int64_t place = stream->chosen_count++ % MOST_CHOSEN;
-    stream->chosen[place].key = key;
-    stream->chosen[place].tiles = run->tiles;
+    dcli_stream_parts_keep(stream->cluster, key, stream->node_count, stream->most_bytes, run->tiles.parts);
     return true;
 }
 

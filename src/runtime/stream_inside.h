@@ -7,7 +7,7 @@
 #include "runtime/stream.h"
 #include "runtime/stream_speed.h"
 
-enum { MOST_CHOSEN = 8, MOST_WAITING = 64, MOST_BUFFERS = 6, ROUNDS_IN_FLIGHT = 4, MEASURED_STEPS = 3 };
+enum { MOST_WAITING = 64, MOST_BUFFERS = 6, ROUNDS_IN_FLIGHT = 4, MEASURED_STEPS = 3 };
 
 /* A buffer: an array on one node. */
 struct buffer {
@@ -58,11 +58,6 @@ struct dcli_stream {
     struct started *started;                 /* in the order of their numbers */
     int64_t in_bytes, out_bytes, kept_bytes; /* bytes of the present operation */
     double in_weight, out_weight;
-    struct {
-        uint64_t key; /* dcli_stream_key() */
-        dcli_tiles tiles;
-    } chosen[MOST_CHOSEN]; /* splits of operations whose speed is known; the oldest is replaced */
-    int64_t chosen_count;
     int waiting_count; /* operations that may run together with the next ones */
     struct waiting *waiting[MOST_WAITING];
     bool wrote; /* results were copied back */

@@ -12,6 +12,8 @@ struct dcli_stream_speed {
     struct dcli_stream_speed *next;
     uint64_t key;
     dcli_tiles_speed speed;
+    int nodes; /* for which the operation was split; 0: it was not */
+    int64_t most_bytes, parts[DCL_MAX_RANK];
 };
 
 uint64_t dcli_stream_key(const dcli_loops_call *operation, const dcli_tiles *tiles)
@@ -75,6 +77,31 @@ void dcli_stream_speed_keep(dcl_cluster *cluster, uint64_t key, const dcli_tiles
     if (kept != NULL) {
         *kept = (struct dcli_stream_speed){.next = cluster->stream_speeds, .key = key, .speed = *speed};
         cluster->stream_speeds = kept;
+    }
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+bool dcli_stream_parts_find(dcl_cluster *cluster, uint64_t key, int nodes, int64_t most_bytes,
+                            int64_t parts_out[DCL_MAX_RANK])
+{
+    pthread_mutex_lock(&cluster->lock);
+    const struct dcli_stream_speed *found = *find(cluster, key);
+    bool split = found != NULL && found->key == key && found->nodes == nodes && found->most_bytes == most_bytes;
+    if (split)
+        memcpy(parts_out, found->parts, sizeof found->parts);
+    pthread_mutex_unlock(&cluster->lock);
+    return split;
+}
+
+void dcli_stream_parts_keep(dcl_cluster *cluster, uint64_t key, int nodes, int64_t most_bytes,
+                            const int64_t parts[DCL_MAX_RANK])
+{
+    pthread_mutex_lock(&cluster->lock);
+    struct dcli_stream_speed *found = *find(cluster, key);
+    if (found != NULL && found->key == key) {
+        found->nodes = nodes;
+        found->most_bytes = most_bytes;
+        memcpy(found->parts, parts, sizeof found->parts);
     }
     pthread_mutex_unlock(&cluster->lock);
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "kernel/fold.h"
 #include "kernel/keyed.h"
 #include "kernel/product.h"
 #include "worker/account.h"
@@ -280,15 +281,16 @@ static int64_t partial_slots(const dcli_worker *worker, const dcli_entry *entry)
 }
 
 /* How many groups of a GPU reduce. They share the tiles, however many they are. As many as run at a time read as fast as more of
- * them, and each leaves partial results, which must be merged. Several results take more registers, so that fewer groups run. */
+ * them, and the last one merges what each leaves. Sums and several results take more registers, so that fewer groups run. */
 static size_t reducing_groups(const dcli_worker *worker, const dcli_entry *entry)
 {
-    enum { GROUPS_PER_UNIT = 4, GROUPS_OF_SEVERAL = 2 };
+    enum { GROUPS_PER_UNIT = 4, LARGE_GROUPS_PER_UNIT = 2 };
     const dcli_body *body = entry->operation.body;
-    int64_t most = partial_slots(worker, entry), units = dcli_device_about(worker->as_node->device)->compute_units;
+    int64_t slots = partial_slots(worker, entry), units = dcli_device_about(worker->as_node->device)->compute_units;
     if (body->keyed)
-        return (size_t)most;
-    return (size_t)dcli_min(most, (body->result_count == 1 ? GROUPS_PER_UNIT : GROUPS_OF_SEVERAL) * units);
+        return (size_t)slots;
+    bool large = body->result_count > 1 || dcli_fold_is_summed(body, 0);
+    return (size_t)dcli_min(slots - DCLI_GROUPS_FROM, (large ? LARGE_GROUPS_PER_UNIT : GROUPS_PER_UNIT) * units);
 }
 
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
@@ -314,8 +316,9 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
     }
     for (int n = 0; n < dcli_body_partial_arrays(body); n++) {
         const dcli_known_storage *held = entry->held[body->partials + n];
-        int64_t least =
-            body->keyed ? dcli_keyed_room(body, n, entry->operation.value) : dcli_slot_longs(body->result_count);
+        int64_t slots = dcli_device_is_gpu(worker->as_node->device) ? DCLI_GROUPS_FROM + 1 : 1;
+        int64_t least = body->keyed ? dcli_keyed_room(body, n, entry->operation.value)
+                                    : slots * dcli_slot_longs(body->result_count);
         dcli_memory *partials = held->memory;
         if (partials == NULL || least < 0 || dcli_layout_owned(held->shared->layout, worker->terms.self) < least)
             return DCLI_FAIL(DCL_ERR_PROTOCOL, "operation %" PRId64 " has no room for the partial results of node %d",

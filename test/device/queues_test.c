@@ -76,6 +76,42 @@ Test(queues, a_command_takes_as_long_as_the_plan_says)
     dcli_device_close(device);
 }
 
+static dcli_slot *fetch(dcli_device *device, dcli_memory *memory, size_t bytes)
+{
+    dcli_slot *slot;
+    cr_assert_eq(dcli_slot_take(device, bytes, &slot), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_slot_fetch(slot, memory, 0, bytes), DCL_OK, "%s", dcl_error());
+    return slot;
+}
+
+Test(queues, few_bytes_leave_in_the_queue_of_the_command_before_that_writes_them)
+{
+    dcli_device *device = open_apart("late clEnqueueFillBuffer 3 30");
+    const dcli_queue *compute = &device->queue[DCLI_COMPUTE], *out = &device->queue[DCLI_OUT];
+    dcli_memory *memory = make(device), *other = make(device);
+    dcli_slot *slot[3];
+    fill(device, memory, 7);
+    uint64_t filled = compute->last;
+    slot[0] = fetch(device, memory, 4096);
+    cr_expect(compute->last == filled + 1 && out->last == 0, "few bytes");
+    fill(device, memory, 7);
+    slot[1] = fetch(device, memory, BYTES);
+    cr_expect(compute->last == filled + 2 && out->last == filled + 3, "many bytes");
+    fill(device, other, 8);
+    slot[2] = fetch(device, memory, 4096);
+    cr_expect(compute->last == filled + 4 && out->last == filled + 5, "another command is the last one");
+    for (int n = 0; n < 3; n++) {
+        cr_expect_eq(dcli_slot_finish(slot[n]), DCL_OK, "%s", dcl_error());
+        cr_expect(((int32_t *)dcli_slot_host(slot[n]))[0] == 7 && ((int32_t *)dcli_slot_host(slot[n]))[1023] == 7,
+                  "fetch %d: %d", n, ((int32_t *)dcli_slot_host(slot[n]))[0]);
+        dcli_slot_give(slot[n]);
+    }
+    dcli_memory_release(memory);
+    dcli_memory_release(other);
+    fake.plan(NULL);
+    dcli_device_close(device);
+}
+
 /* Every second element of a memory, into a slot's scratch memory, and from there into the slot. */
 static dcli_slot *pack(dcli_device *device, dcli_memory *memory)
 {

@@ -143,6 +143,7 @@ enum { ROWS = 37, COLUMNS = 301, ELEMENTS = ROWS * COLUMNS, MOST_SLOTS = 64, MOS
 static float A[ELEMENTS], B[ELEMENTS]; /* B: [COLUMNS][ROWS] */
 static int64_t slots[MOST_SLOTS * (1 + MOST_RESULTS * DCLI_PARTIAL_LONGS)];
 static const char *prelude = "";
+static int launches = 1;
 
 static void fill(void)
 {
@@ -170,6 +171,8 @@ static void reduce(test_device *device, dcli_form form, const char *text, dcli_v
     for (int w = 0; w < MOST_SLOTS; w++) /* what an earlier reduction has left */
         for (int64_t n = 0; n < length; n++)
             slots[w * length + n] = stamp - 1;
+    int64_t *ended = &slots[length + 1]; /* of a GPU: groups of the running launch; never left otherwise than 0 */
+    *ended = form == DCLI_FORM_GPU ? 0 : *ended;
     args[2 + results] = (test_arg){.name = "partials",
                                    .access = DCL_ACCESS_INOUT,
                                    .type = DCL_INT64,
@@ -183,8 +186,14 @@ static void reduce(test_device *device, dcli_form form, const char *text, dcli_v
     dcli_body *body = NULL;
     cr_assert_eq(dcli_body_parse(text, prelude, 2 + results, params, &body), DCL_OK, "%s", dcl_error());
     test_program *program = test_program_build(device, body, form, NULL);
-    test_report report = test_program_run(program, body, variant, 4 + results, args, zeros, ones, count);
-    cr_expect_not(report.any, "%s", text);
+    for (int n = 0; n < launches; n++) {
+        test_report report = test_program_run(program, body, variant, 4 + results, args, zeros, ones, count);
+        cr_expect_not(report.any, "%s", text);
+    }
+    for (int w = 0; w < MOST_SLOTS && form == DCLI_FORM_GPU; w++)
+        cr_expect_eq(slots[w * length] == stamp, w == 0, "%s: the last group merges in slot 0 alone, not in %d", text,
+                     w);
+    cr_expect(form != DCLI_FORM_GPU || *ended == 0, "%s", text);
     for (int r = 0; r < results; r++) {
         dcli_partial all = {{0}};
         for (int w = 0; w < MOST_SLOTS; w++) {
@@ -252,6 +261,22 @@ static void check_sums_and_extremes(dcli_form form)
 }
 
 Test(kernel_device_reduction, sums_and_extremes) { each_form(check_sums_and_extremes); }
+
+/* Launches of one reduction add to the same partial results. */
+static void check_launches(dcli_form form)
+{
+    static const dcl_type types[] = {DCL_DOUBLE, DCL_FLOAT, DCL_FLOAT, DCL_FLOAT};
+    dcli_scalar once[MOST_RESULTS], twice[MOST_RESULTS];
+    for (launches = 1; launches <= 2; launches++)
+        reduce(device, form,
+               "r += (double)A(i,j) * B(j,i); s += A(i,j) * B(j,i); t min= A(i,j); u max= A(i,j) + B(j,i);",
+               DCLI_VARIANT_UNIT, 4, types, launches == 1 ? once : twice);
+    launches = 1;
+    cr_expect(twice[0].f == 2 * once[0].f && twice[1].f == 2 * once[1].f, "%a %a", twice[0].f, twice[1].f);
+    cr_expect(twice[2].f == once[2].f && twice[3].f == once[3].f, "%a %a", twice[2].f, twice[3].f);
+}
+
+Test(kernel_device_reduction, launches_add_up) { each_form(check_launches); }
 
 /* A prelude may define macros with the names of a vector's components. */
 static void check_macros(dcli_form form)
