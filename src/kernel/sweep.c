@@ -27,6 +27,7 @@ enum {
     STACKED_STEPS = 4,  /* steps of a loop at once, of several lines: their factors stay in registers */
     SINGLE_STEPS = 8,   /* of one line */
     AT_ENDS = 16,       /* elements at once that run steps which not all elements of a strip have in common */
+    AT_EDGES = 32,      /* most elements at once where lines have ranges of their own */
     STACKED_BYTES = 64, /* of vectors, where several lines share what they read */
     SINGLE_BYTES = 32   /* of two vectors at once */
 };
@@ -53,6 +54,7 @@ struct sweep {
     /* of the text that is being generated: */
     dcli_nest *nest, unit; /* nest: of the kernel; unit: the same, with steps 1 where dcl_unit has them */
     int lines;
+    bool ragged;  /* lines run elements of their own ranges only */
     int distance; /* on GPUs: between elements of a line; 0 on CPUs */
     int depths;   /* how many depths of the tree have a number */
     int tests;
@@ -431,6 +433,15 @@ static void begin_line(const struct sweep *s, int r, bool checked)
         put_element(s, a, r, checked);
 }
 
+/* Open a block that is run for elements in the range of line r only. */
+static void open_range(const struct sweep *s, int r)
+{
+    if (s->ragged)
+        dcli_text_put(s->nest->out, "    if ((ulong)(dcl_v + dcl_k - dcl_from%d) < dcl_wide%d) {\n", r, r);
+}
+
+static void close_range(const struct sweep *s) { dcli_text_put(s->nest->out, s->ragged ? "    }\n" : ""); }
+
 static void end_line(const struct sweep *s)
 {
     dcli_text *out = s->nest->out;
@@ -507,6 +518,45 @@ static int widest_bytes(const dcli_body *body)
     return widest;
 }
 
+/* Whether tokens [t, end), which a loop contains, read the same element by access a for all elements of a line, in any case. */
+static bool is_uniform(const struct sweep *s, int a, int t, int end)
+{
+    const dcli_body *body = s->body;
+    const dcli_body_access *access = &body->access[a];
+    bool named = false;
+    for (int64_t p = 0; p < body->inside->place_count; p++)
+        named |=
+            body->inside->place[p].access == a && body->inside->place[p].name >= t && body->inside->place[p].name < end;
+    for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
+        const dcli_inner *inner = &body->inside->inner[body->inside->access_inner[a][k]];
+        named &= inner->begin < t && inner->end >= end;
+    }
+    return named && !access->written && !dcli_inside_depends(body, a, s->nest->innermost);
+}
+
+/* Emit the reads that are the same for all elements of line r in step n of loop q, if the line runs some element of depth d. Compilers
+ * would gather them for each element, because they depend on the condition that the element is in the line's range. */
+static void put_uniform(const struct sweep *s, int r, int t, int end, int d, int q, int n)
+{
+    dcli_text *out = s->nest->out;
+    for (int a = 0; a < s->body->access_count; a++) {
+        if (!is_uniform(s, a, t, end))
+            continue;
+        dcli_text_put(out,
+                      "    %s dcl_h%d_%d_%d = 0;\n    if (dcl_from%d < dcl_v + dcl_b%d && dcl_from%d + "
+                      "(long)dcl_wide%d > dcl_v + "
+                      "dcl_a%d) {\n    const ",
+                      dcli_kernel_type(s->body->params[s->body->access[a].param].type), r, n, a, r, d, r, r, d);
+        put_token(s, s->body->inside->inner[q].name - 1);
+        dcli_text_put(out, " ");
+        put_token(s, s->body->inside->inner[q].name);
+        dcli_text_put(out, " = dcl_c%d + %d;\n", q, n);
+        begin_line(s, r, false);
+        dcli_text_put(out, "    dcl_h%d_%d_%d = dcl_a%d;\n    }\n", r, n, a, a);
+        end_line(s);
+    }
+}
+
 /* Emit plain statements, tokens [t, end), for the elements of depth d.
  *  @param q       the loop of which `steps` steps are run, from its counter dcl_c<q> on; -1: none
  *  @param tested  only where all tests hold, and with checks in dcl_checked */
@@ -514,13 +564,23 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
 {
     dcli_text *out = s->nest->out;
     bool checked = tested && s->nest->variant != DCLI_VARIANT_UNIT;
+    /* In a loop, variables of elements out of range are loaded and stored, too: a load waits long for a store with a mask. */
+    bool kept = q >= 0;
+    bool hoisted = s->ragged && q >= 0 && !tested;
+    for (int r = 0; r < s->lines && hoisted; r++)
+        for (int n = 0; n < steps; n++)
+            put_uniform(s, r, t, end, d, q, n);
     if (!checked && s->distance == 0)
         dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(%d)\n",
                       (s->lines > 1 ? STACKED_BYTES : SINGLE_BYTES) / widest_bytes(s->body), s->lines > 1 ? 1 : 2);
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, checked);
+        if (!kept)
+            open_range(s, r);
         put_variables(s, r, t, end, q >= 0, true);
+        if (kept)
+            open_range(s, r);
         for (int n = 0; n < steps; n++) {
             if (q >= 0) {
                 dcli_text_put(out, "    {\n    const ");
@@ -529,6 +589,9 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
                 put_token(s, s->body->inside->inner[q].name);
                 dcli_text_put(out, " = dcl_c%d + %d;\n", q, n);
             }
+            for (int a = 0; a < s->body->access_count && hoisted; a++)
+                if (is_uniform(s, a, t, end))
+                    dcli_text_put(out, "#undef dcl_a%d\n#define dcl_a%d dcl_h%d_%d_%d\n", a, a, r, n, a);
             if (tested && s->tests > 0)
                 dcli_text_put(out, "    if (1");
             for (int k = 0; tested && k < s->tests; k++) {
@@ -544,8 +607,12 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
             }
             dcli_text_put(out, q >= 0 ? "    }\n" : "");
         }
+        if (kept)
+            close_range(s);
         if (!tested || s->tests == 0)
             put_variables(s, r, t, end, q >= 0, false);
+        if (!kept)
+            close_range(s);
         end_line(s);
     }
     dcli_text_put(out, "    }\n");
@@ -657,6 +724,7 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, false);
+        open_range(s, r);
         dcli_text_put(out, "    {\n    long dcl_l = dcl_begin, dcl_h = dcl_end;\n");
         for (int at = t, next; at < end; at = next) {
             bool low = dcli_token_is(s->tokens, at + 3, "<");
@@ -669,6 +737,7 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
         dcli_text_put(
             out, "    dcl_lowest = dcl_min(dcl_lowest, dcl_l);\n    dcl_low = dcl_max(dcl_low, dcl_l);\n"
                  "    dcl_highest = dcl_max(dcl_highest, dcl_h);\n    dcl_high = dcl_min(dcl_high, dcl_h);\n    }\n");
+        close_range(s);
         end_line(s);
     }
     dcli_text_put(out, "    }\n");
@@ -845,6 +914,7 @@ static void put_sweep(struct sweep *s, int elements)
  * @param first, end  counters of the innermost axis: numbers or variables of the kernel. */
 static void put_strips(struct sweep *s, int lines, const char *first, const char *end)
 {
+    const int elements = s->ragged ? AT_EDGES : DCLI_SWEEP_ELEMENTS;
     s->lines = lines;
     s->unit = *s->nest;
     s->unit.variant = DCLI_VARIANT_UNIT;
@@ -853,8 +923,8 @@ static void put_strips(struct sweep *s, int lines, const char *first, const char
                   "    for (long dcl_v = %s, dcl_m; dcl_v < %s; dcl_v += dcl_m) {\n"
                   "    dcl_m = dcl_min(%s - dcl_v, (long)%d);\n    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n"
                   "    const bool dcl_all0 = true;\n    dcl_widen(0);\n",
-                  first, end, end, DCLI_SWEEP_ELEMENTS);
-    put_sweep(s, DCLI_SWEEP_ELEMENTS);
+                  first, end, end, elements);
+    put_sweep(s, elements);
     dcli_text_put(s->nest->out, "    }\n");
 }
 
@@ -873,42 +943,114 @@ void dcli_emit_gpu_sweep(dcli_nest *nest, int distance)
     put_sweep(&s, DCLI_GPU_COLUMNS);
 }
 
-/* Emit the sweeps where bounds of DCL_OVER depend on the axis before the innermost one, so that each line has a
- * range of its own. The range that several lines have in common is computed in strips of all these lines, the rest
- * of each line before and after it in strips of one line. */
-static void put_slanted(struct sweep *s)
+/* Emit the ranges of the lines of a group: dcl_from<r> and dcl_wide<r>, first element and length of that of line r; from dcl_shared_low to
+ * before dcl_shared_high, the range that all lines have in common; from dcl_least to before dcl_most, the range that contains all. */
+static void put_ranges(const struct sweep *s)
 {
-    dcli_nest *nest = s->nest, common = *nest;
+    dcli_nest *nest = s->nest;
     dcli_text *out = nest->out;
     int v = nest->innermost, m = v - 1;
     const char *index = dcli_index_name(nest->body->index_of_axis[m]);
     dcli_text_put(out,
-                  "    for (long dcl_w = 0, dcl_lines; dcl_w < dcl_n%d; dcl_w += dcl_lines) {\n"
-                  "    dcl_lines = dcl_n%d - dcl_w >= %d ? %d : 1;\n"
-                  "    long dcl_begin%d = 0, dcl_end%d = dcl_lines > 1 ? dcl_n%d : 0;\n"
+                  "    long dcl_first[%d] = {0}, dcl_last[%d] = {0};\n"
+                  "    long dcl_shared_low = 0, dcl_shared_high = dcl_lines > 1 ? dcl_n%d : 0, dcl_least = dcl_n%d, "
+                  "dcl_most = 0;\n"
                   "    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines; dcl_u++) {\n"
-                  "    const long %s = dcl_i%d + dcl_u * dcl_d%d;\n",
-                  m, m, DCLI_SWEEP_LINES, DCLI_SWEEP_LINES, v, v, v, index, m, m);
+                  "    const long %s = dcl_i%d + dcl_u * dcl_d%d;\n    long dcl_begin%d = 0, dcl_end%d = dcl_n%d;\n",
+                  DCLI_SWEEP_LINES, DCLI_SWEEP_LINES, v, v, index, m, m, v, v, v);
     dcli_emit_over_bounds(nest, v, v, v);
     dcli_text_put(out,
-                  "    }\n    const bool dcl_shared = dcl_begin%d < dcl_end%d;\n"
-                  "    const long dcl_shared_low = dcl_begin%d, dcl_shared_high = dcl_end%d;\n"
-                  "    if (dcl_shared) {\n    const long dcl_u = dcl_w, dcl_t%d = dcl_u;\n",
-                  v, v, v, v, m);
+                  "    dcl_first[dcl_u - dcl_w] = dcl_begin%d;\n"
+                  "    dcl_last[dcl_u - dcl_w] = dcl_max(dcl_begin%d, dcl_end%d);\n"
+                  "    dcl_shared_low = dcl_max(dcl_shared_low, dcl_begin%d);\n    dcl_shared_high = "
+                  "dcl_min(dcl_shared_high, dcl_end%d);\n"
+                  "    dcl_least = dcl_min(dcl_least, dcl_begin%d);\n    dcl_most = dcl_max(dcl_most, dcl_end%d);\n"
+                  "    }\n",
+                  v, v, v, v, v, v, v);
+    for (int r = 0; r < DCLI_SWEEP_LINES; r++)
+        dcli_text_put(
+            out,
+            "    const long dcl_from%d = dcl_first[%d];\n    const ulong dcl_wide%d = dcl_last[%d] - dcl_from%d;\n", r,
+            r, r, r, r);
+}
+
+/* Emit the choice whether the elements at the ends of a group's lines are run together: if the device can leave out elements of
+ * vectors, and these are few. Then what the lines have in common begins and ends at multiples of a vector's size. */
+static void put_choice(const struct sweep *s)
+{
+    dcli_nest *nest = s->nest;
+    dcli_text *out = nest->out;
+    int a = 0;
+    while (!nest->body->access[a].written)
+        a++;
+    const char *type = dcli_kernel_type(nest->body->params[nest->body->access[a].param].type);
+    dcli_text_put(out,
+                  "#ifdef DCL_MASKS\n    {\n"
+                  "    const long dcl_lead = ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_shared_low) & %d) / sizeof(%s);\n"
+                  "    long dcl_whole = dcl_shared_low + (dcl_lead > 0 ? %d / (long)sizeof(%s) - dcl_lead : 0);\n"
+                  "    long dcl_whole_end = dcl_shared_high - ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_shared_high) & %d) / "
+                  "sizeof(%s);\n"
+                  "    if (dcl_whole >= dcl_whole_end)\n        dcl_whole = dcl_whole_end = dcl_most;\n"
+                  "    dcl_ragged = dcl_lines > 1 && dcl_least < dcl_most && dcl_whole - dcl_least <= %d && "
+                  "dcl_most - dcl_whole_end <= %d;\n"
+                  "    dcl_shared_low = dcl_ragged ? dcl_whole : dcl_shared_low;\n    dcl_shared_high = dcl_ragged ? "
+                  "dcl_whole_end : dcl_shared_high;\n"
+                  "    }\n#endif\n",
+                  a, a, nest->level[a], STACKED_BYTES - 1, type, STACKED_BYTES, type, a, a, nest->level[a],
+                  STACKED_BYTES - 1, type, AT_EDGES, AT_EDGES);
+}
+
+/* Emit the strips at both ends of a group's lines, if put_choice() has chosen them. They are whole vectors, because compilers would
+ * compute a remainder element by element. */
+static void put_edges(struct sweep *s)
+{
+    const int lanes = STACKED_BYTES / widest_bytes(s->body);
+    dcli_text_put(
+        s->nest->out,
+        "#ifdef DCL_MASKS\n    for (int dcl_side = dcl_ragged ? 0 : 2; dcl_side < 2; dcl_side++) {\n"
+        "    const long dcl_length = dcl_side == 0 ? dcl_shared_low - dcl_least : dcl_most - dcl_shared_high;\n"
+        "    const long dcl_vectors = (dcl_length + %d) / %d * %d;\n"
+        "    const long dcl_side_low = dcl_side == 0 ? dcl_shared_low - dcl_vectors : dcl_shared_high,\n"
+        "        dcl_side_high = dcl_side_low + dcl_vectors;\n",
+        lanes - 1, lanes, lanes);
+    s->ragged = true;
+    put_strips(s, DCLI_SWEEP_LINES, "dcl_side_low", "dcl_side_high");
+    s->ragged = false;
+    dcli_text_put(s->nest->out, "    }\n#endif\n");
+}
+
+/* Emit the sweeps where bounds of DCL_OVER depend on the axis before the innermost one, so that each line has a
+ * range of its own. The range that several lines have in common is computed in strips of all these lines. The rest
+ * of each line before and after it is computed in strips of all lines, too, of which each leaves out what is not in its range; or, if
+ * it is long, in strips of one line. */
+static void put_slanted(struct sweep *s)
+{
+    dcli_nest *nest = s->nest, common = *nest;
+    dcli_text *out = nest->out;
+    int m = nest->innermost - 1;
+    bool masks = nest->variant == DCLI_VARIANT_UNIT; /* others are rarely used, and would take longer to compile */
+    dcli_text_put(out,
+                  "    for (long dcl_w = 0, dcl_lines; dcl_w < dcl_n%d; dcl_w += dcl_lines) {\n"
+                  "    dcl_lines = dcl_n%d - dcl_w >= %d ? %d : 1;\n    bool dcl_ragged = false;\n",
+                  m, m, DCLI_SWEEP_LINES, DCLI_SWEEP_LINES);
+    put_ranges(s);
+    dcli_text_put(out, "    {\n    const long dcl_u = dcl_w, dcl_t%d = dcl_u;\n", m);
     s->nest = &common;
     dcli_nest_advance(&common, m);
+    if (masks)
+        put_choice(s);
     put_strips(s, DCLI_SWEEP_LINES, "dcl_shared_low", "dcl_shared_high");
+    if (masks)
+        put_edges(s);
     dcli_text_put(out,
-                  "    }\n    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines; dcl_u++) {\n"
-                  "    const long dcl_t%d = dcl_u;\n    long dcl_begin%d = 0, dcl_end%d = dcl_n%d;\n    {\n",
-                  m, v, v, v);
-    dcli_nest_index(nest, m);
-    dcli_emit_over_bounds(nest, v, v, v);
-    dcli_text_put(out,
-                  "    }\n    for (int dcl_side = 0; dcl_side < (dcl_shared ? 2 : 1); dcl_side++) {\n"
-                  "    const long dcl_side_low = dcl_side == 0 ? dcl_begin%d : dcl_shared_high,\n"
-                  "        dcl_side_high = dcl_side == 0 && dcl_shared ? dcl_shared_low : dcl_end%d;\n",
-                  v, v);
+                  "    }\n"
+                  "    const bool dcl_shared = dcl_shared_low < dcl_shared_high;\n"
+                  "    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines && !dcl_ragged; dcl_u++) {\n"
+                  "    const long dcl_t%d = dcl_u;\n"
+                  "    for (int dcl_side = 0; dcl_side < (dcl_shared ? 2 : 1); dcl_side++) {\n"
+                  "    const long dcl_side_low = dcl_side == 0 ? dcl_first[dcl_u - dcl_w] : dcl_shared_high,\n"
+                  "        dcl_side_high = dcl_side == 0 && dcl_shared ? dcl_shared_low : dcl_last[dcl_u - dcl_w];\n",
+                  m);
     s->nest = nest;
     dcli_nest_advance(nest, m);
     put_strips(s, 1, "dcl_side_low", "dcl_side_high");
