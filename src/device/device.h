@@ -58,8 +58,9 @@ void dcli_device_forgo_peers(dcli_device *device);
  *  the first compiles a new body before the call returns; the others compile it when they first need it. */
 const char *dcli_device_kind(const dcli_device *device);
 
-enum { DCLI_MEMORY_ALIGN = 4096 };
-/** Allocate zeroed memory, aligned to a page (DCLI_MEMORY_ALIGN), in huge pages where useful. bytes may be 0. */
+enum { DCLI_MEMORY_ALIGN = 4096, DCLI_MEMORY_SHIFT = 1024 };
+/** Allocate zeroed memory, in huge pages where useful. Host memory begins at a page (DCLI_MEMORY_ALIGN), or a multiple of
+ *  DCLI_MEMORY_SHIFT bytes behind it. bytes may be 0. */
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** Allocate memory with undefined contents, which is overwritten before it is read. */
 dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out);

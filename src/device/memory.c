@@ -54,15 +54,29 @@ static dcl_status use_host(dcli_memory *memory, void *host)
     return DCL_OK;
 }
 
+/* Choose how far behind the beginning of a page a memory begins. Processors compare the lowest 12 bits of addresses to find out whether a
+ * load reads what an earlier store writes, and wait for the store if they agree. So successive memories begin at different places of
+ * a page, as far apart as possible. Nothing is added to small memories, nor if it would take more than a 32nd of the memory. */
+static size_t choose_shift(dcli_device *device, size_t bytes)
+{
+    enum { COUNT = DCLI_MEMORY_ALIGN / DCLI_MEMORY_SHIFT, LEAST_BYTES = 16 << 10, SHARE = 32 };
+    static const unsigned char order[COUNT] = {0, 2, 1, 3};
+    const size_t most = (COUNT - 1) * DCLI_MEMORY_SHIFT;
+    if (bytes < LEAST_BYTES || dcli_pages_round(bytes + most) - dcli_pages_round(bytes) > bytes / SHARE)
+        return 0;
+    return (size_t)order[device->shifted++ % COUNT] * DCLI_MEMORY_SHIFT;
+}
+
 /* Map host memory. Scratch memory stays private, in huge pages, which memfds rarely get. */
 static dcl_status map_host(dcli_memory *memory, int flags)
 {
     if (!memory->device->shared)
         flags &= ~DCLI_MAPPING_SHARED;
-    dcl_status status = dcli_mapping_take(memory->device, memory->bytes, flags, &memory->mapping);
+    memory->shift = choose_shift(memory->device, memory->bytes);
+    dcl_status status = dcli_mapping_take(memory->device, memory->bytes + memory->shift, flags, &memory->mapping);
     if (status != DCL_OK)
         return status;
-    status = use_host(memory, memory->mapping.host);
+    status = use_host(memory, (char *)memory->mapping.host + memory->shift);
     if (status != DCL_OK)
         dcli_mapping_give(memory->device, &memory->mapping);
     return status;
@@ -290,8 +304,8 @@ bool dcli_memory_place_of(const dcli_memory *memory, dcli_memory_place *place_ou
     const dcli_mapping *mapping = &memory->mapping;
     if (mapping->bytes == 0 || mapping->descriptor < 0)
         return false;
-    *place_out =
-        (dcli_memory_place){.memfd = mapping->number, .descriptor = mapping->descriptor, .offset = mapping->offset};
+    *place_out = (dcli_memory_place){
+        .memfd = mapping->number, .descriptor = mapping->descriptor, .offset = mapping->offset + memory->shift};
     if (mapping->pieces != NULL) {
         place_out->piece_count = mapping->pieces->count;
         place_out->piece_bytes = mapping->pieces->bytes;

@@ -201,6 +201,7 @@ struct dcli_device {
     dcli_slab *slabs;  /* the oldest first */
     size_t slab_bytes; /* bytes of slabs that have pages and are not in use */
     int64_t memfds_made;
+    unsigned shifted;           /* number of memories for which a shift was chosen */
     dcli_unmapped_fn *unmapped; /* NULL: nobody is told */
     void *unmapped_user;
     size_t unseen_bytes;         /* bytes of small mappings allowed until free memory is checked again */
@@ -226,6 +227,7 @@ struct dcli_memory {
                                                          do, too */
     size_t base;                                      /* offset in the buffer; 0 except for slots */
     void *host;                                       /* NULL: not in place */
+    size_t shift;                                     /* bytes of the mapping before `host` */
     dcli_import *import;                              /* the import that it is a part of, if it is peer memory of
                                                          another device; else NULL */
     bool in_slot;                                     /* scratch memory of a slot */

@@ -157,8 +157,8 @@ static struct plan choose(int count, const dcli_wave_op op[], int units, int64_t
         first = dcli_min(first, op[t].place);
         end = dcli_max(end, op[t].place + op[t].lines);
         longest = dcli_max(longest, op[t].lines);
-        while (regions > 1 && (end - first) / regions <= late + lag->reach[t] + 1)
-            regions--;
+        while (regions > 1 && regions >= units && (end - first) / regions <= late + lag->reach[t] + 1)
+            regions -= units; /* all units get as many regions */
         if (t == 0)
             continue;
         if (-lag->high[t] > lines / 2 || lines + lag->high[t] < 1)

@@ -314,12 +314,12 @@ dcl_status dcli_take_part(dcli_worker *worker, const dcli_received *received)
     if (bytes == 0)
         return DCL_OK; /* it could not be mapped here, as the log said when it was announced */
     if ((size_t)part->offset > bytes || (size_t)part->bytes > bytes - (size_t)part->offset ||
-        part->offset % DCLI_MEMORY_ALIGN != 0)
+        part->offset % DCLI_MEMORY_SHIFT != 0)
         return DCLI_FAIL(DCL_ERR_PROTOCOL,
                          "node %d shows %" PRId64 " bytes from byte %" PRId64
                          " on, of memory of %zu bytes, as its part of "
-                         "storage %" PRId64 "; expected whole pages of it",
-                         received->from, part->bytes, part->offset, bytes, part->storage);
+                         "storage %" PRId64 "; expected a multiple of %d, and bytes of it",
+                         received->from, part->bytes, part->offset, bytes, part->storage, DCLI_MEMORY_SHIFT);
     return dcli_address_table_put_part(worker->terms.addresses, received->from, part);
 }
 

@@ -68,6 +68,37 @@ Test(device_memory, in_place_has_an_aligned_address_and_separate_has_none)
     dcli_device_close(device);
 }
 
+/* Four memories in a row begin at four places of a page, the first two at opposite ones; memories that would take much more for it, at its
+ * beginning. */
+Test(device_memory, successive_memories_begin_at_different_places_of_a_page)
+{
+    enum { COUNT = 4 };
+    const size_t large[] = {(3 << 20) + 4096, (1 << 20) + 64, 64 << 20}, plain[] = {100, 4096, 2 << 20, 6 << 20};
+    dcli_device *device = test_open(0);
+    for (size_t s = 0; s < sizeof large / sizeof large[0] && dcli_device_in_place(device); s++) {
+        dcli_memory *memory[COUNT];
+        size_t place[COUNT], seen = 0;
+        for (int n = 0; n < COUNT; n++) {
+            cr_assert_eq(dcli_memory_create(device, large[s], &memory[n]), DCL_OK, "%s", dcl_error());
+            place[n] = (uintptr_t)dcli_memory_host(memory[n]) % DCLI_MEMORY_ALIGN;
+            cr_expect_eq(place[n] % DCLI_MEMORY_SHIFT, 0, "%zu bytes begin at %zu", large[s], place[n]);
+            seen |= (size_t)1 << place[n] / DCLI_MEMORY_SHIFT;
+        }
+        cr_expect_eq(seen, 15, "%zu bytes: begin at %zu, %zu, %zu, %zu", large[s], place[0], place[1], place[2],
+                     place[3]);
+        cr_expect_eq((place[0] + DCLI_MEMORY_ALIGN - place[1]) % DCLI_MEMORY_ALIGN, DCLI_MEMORY_ALIGN / 2);
+        for (int n = 0; n < COUNT; n++)
+            dcli_memory_release(memory[n]);
+    }
+    for (size_t s = 0; s < sizeof plain / sizeof plain[0] && dcli_device_in_place(device); s++) {
+        dcli_memory *memory;
+        cr_assert_eq(dcli_memory_create(device, plain[s], &memory), DCL_OK, "%s", dcl_error());
+        cr_expect_eq((uintptr_t)dcli_memory_host(memory) % DCLI_MEMORY_ALIGN, 0, "%zu bytes", plain[s]);
+        dcli_memory_release(memory);
+    }
+    dcli_device_close(device);
+}
+
 Test(device_memory, put_and_get_parts)
 {
     for (int mode = 0; mode < TEST_MODE_COUNT; mode++) {

@@ -59,7 +59,7 @@ Test(device_pool, memories_never_overlap_and_begin_as_zero)
             memory[n] = create(device, size);
             value[n] = (unsigned char)(1 + round % 255);
             cr_assert(holds(memory[n], 0), "round %d: %zu bytes do not begin as zero", round, size);
-            cr_assert_eq((uintptr_t)dcli_memory_host(memory[n]) % DCLI_MEMORY_ALIGN, 0);
+            cr_assert_eq((uintptr_t)dcli_memory_host(memory[n]) % DCLI_MEMORY_SHIFT, 0);
             memset(dcli_memory_host(memory[n]), value[n], size);
         }
         for (int n = 0; n < SLOTS; n++)

@@ -179,6 +179,20 @@ Test(wave, regions_have_shares_of_the_longest_operation)
     dcli_wave_free(&wave);
 }
 
+/* Before, 16 units got 20 regions where more did not fit, and took as long as for 32. */
+Test(wave, all_units_get_as_many_regions)
+{
+    for (int units = 2; units <= 8; units++)
+        for (int steps = 2; steps <= OPS; steps++) {
+            case_ops ops = {0};
+            dcli_wave wave = {0};
+            add_steps(&ops, steps, 100 * units, 64, 1);
+            cr_expect_gt(dcli_wave_arrange(steps, ops.op, units, 1 << 20, &wave), 1);
+            cr_expect_eq(wave.lists[0] % units, 0, "%d regions for %d units, %d steps", wave.lists[0], units, steps);
+            dcli_wave_free(&wave);
+        }
+}
+
 Test(wave, one_operation_is_divided_among_the_units)
 {
     case_ops ops = {0};
