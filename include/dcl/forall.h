@@ -288,7 +288,7 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  The variable d is an int, long, short or uint that is declared in the loop. Both bounds are sums and products of
  *  integer literals and integer scalars. The loop counts up (< or <=, with ++ or += LITERAL) or down (> or >=, with -- or
  *  -= LITERAL); the literal is at most 32767. The loop's statement does not change d. If the loop is left early, the
- *  elements of the remaining steps count as read, too. A value that the type of d cannot hold is an error.
+ *  elements of the remaining steps count as read, too, except for limits at its beginning (docs/access.md). A value that the type of d cannot hold is an error.
  *
  *  Boundaries: a subscript of an input may end in
  *      min(e, limit), max(e, limit) (arguments in any order), clamp(e, low, high): e is affine, and the limits are sums and

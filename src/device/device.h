@@ -60,7 +60,7 @@ const char *dcli_device_kind(const dcli_device *device);
 
 enum { DCLI_MEMORY_ALIGN = 4096, DCLI_MEMORY_SHIFT = 1024 };
 /** Allocate zeroed memory, in huge pages where useful. Host memory begins at a page (DCLI_MEMORY_ALIGN), or a multiple of
- *  DCLI_MEMORY_SHIFT bytes behind it. bytes may be 0. */
+ *  DCLI_MEMORY_SHIFT bytes after its beginning. bytes may be 0. */
 dcl_status dcli_memory_create(dcli_device *device, size_t bytes, dcli_memory **memory_out);
 /** Allocate memory with undefined contents, which is overwritten before it is read. */
 dcl_status dcli_memory_create_unset(dcli_device *device, size_t bytes, dcli_memory **memory_out);

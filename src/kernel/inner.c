@@ -223,7 +223,8 @@ static bool is_computed_alike(const dcli_body *body, int t, int end)
 }
 
 /* Read the limits at the beginning of a loop's statement, token t: `if (x < E) continue;` and alike, each with `break` or `continue`.
- * Those that are not understood are left out: then plans take more for read than is. */
+ * A limit without reads that is not understood is ignored; the footprint is then larger than what is read. Any other ends the
+ * list: its condition may read elements, which later limits would wrongly leave out. */
 static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
@@ -238,10 +239,12 @@ static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
             inner->limit_count == DCLI_INNER_LIMITS)
             return;
         limit->low = dcli_token_is(tokens, t + 3, "<");
-        if (!is_computed_alike(body, t + 4, close) || dcli_affine_read(&reader, t + 4, close, &limit->sum) != DCL_OK) {
+        if (dcli_affine_read(&reader, t + 4, close, &limit->sum) != DCL_OK) {
             dcli_error_clear();
-            continue;
+            return;
         }
+        if (!is_computed_alike(body, t + 4, close))
+            continue;
         bool of_indices = limit->sum.boundary == 0;
         for (int k = 0; k < limit->sum.count; k++)
             of_indices &= limit->sum.term[k].index < DCL_MAX_RANK;

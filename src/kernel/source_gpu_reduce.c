@@ -172,8 +172,8 @@ void dcli_emit_reducing_variables(dcli_text *out, const dcli_body *body)
     }
 }
 
-/* Emit the end of a kernel: the group's partial results are left in a slot of its own, and the last group merges all. The other groups
- * merge nothing then. Both merges are turns of one loop, and no barrier is under a condition, because PoCL's compiler copies what
+/* Emit the end of a kernel: the group's partial results are left in a slot of its own, and the last group merges all. In the
+ * second turn, all groups but the last merge empty partial results. Both merges are turns of one loop, and no barrier is under a condition, because PoCL's compiler copies what
  * follows a loop with barriers. */
 static void close_partials(dcli_text *out, const dcli_body *body)
 {

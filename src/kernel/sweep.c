@@ -542,11 +542,12 @@ static void put_uniform(const struct sweep *s, int r, int t, int end, int d, int
     for (int a = 0; a < s->body->access_count; a++) {
         if (!is_uniform(s, a, t, end))
             continue;
-        dcli_text_put(out,
-                      "    %s dcl_h%d_%d_%d = 0;\n    if (dcl_from%d < dcl_v + dcl_b%d && dcl_from%d + "
-                      "(long)dcl_wide%d > dcl_v + "
-                      "dcl_a%d) {\n    const ",
-                      dcli_kernel_type(s->body->params[s->body->access[a].param].type), r, n, a, r, d, r, r, d);
+        dcli_text_put(
+            out,
+            "    %s dcl_h%d_%d_%d = 0;\n    if (dcl_wide%d > 0 && dcl_from%d < dcl_v + dcl_b%d && dcl_from%d + "
+            "(long)dcl_wide%d > dcl_v + "
+            "dcl_a%d) {\n    const ",
+            dcli_kernel_type(s->body->params[s->body->access[a].param].type), r, n, a, r, r, d, r, r, d);
         put_token(s, s->body->inside->inner[q].name - 1);
         dcli_text_put(out, " ");
         put_token(s, s->body->inside->inner[q].name);
@@ -564,7 +565,8 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
 {
     dcli_text *out = s->nest->out;
     bool checked = tested && s->nest->variant != DCLI_VARIANT_UNIT;
-    /* In a loop, variables of elements out of range are loaded and stored, too: a load waits long for a store with a mask. */
+    /* In a loop, variables of elements out of range are loaded and stored, too: after a store with a mask, a load of the same
+     * place would have to wait until the store has ended. */
     bool kept = q >= 0;
     bool hoisted = s->ragged && q >= 0 && !tested;
     for (int r = 0; r < s->lines && hoisted; r++)
@@ -975,7 +977,7 @@ static void put_ranges(const struct sweep *s)
 }
 
 /* Emit the choice whether the elements at the ends of a group's lines are run together: if the device can leave out elements of
- * vectors, and these are few. Then what the lines have in common begins and ends at multiples of a vector's size. */
+ * vectors, and there are at most AT_EDGES of them on each side. Then what the lines have in common begins and ends at multiples of a vector's size. */
 static void put_choice(const struct sweep *s)
 {
     dcli_nest *nest = s->nest;

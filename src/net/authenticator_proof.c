@@ -48,7 +48,8 @@ static dcl_status no_answer(const visitor *visitor)
 
 /* ---- the stage ---- */
 
-/** Let the handshakes of a socket take longer than the test waits, so that they end only by an answer. */
+/** Let the handshakes of a socket take longer than the test waits, so that they end only by an answer. Those of other
+ *  sockets end after DCLI_HANDSHAKE_MS: a machine that is busy for longer refuses peers, which can come again. */
 static dcl_status be_patient(void *socket)
 {
     return dcli_wire_option(socket, ZMQ_HANDSHAKE_IVL, 2 * PATIENCE_S * 1000);

@@ -111,16 +111,16 @@ typedef struct dcli_object {
             int peer;      /* the driver, or the server that has the other end */
             int64_t eager; /* to a server: bytes that may be sent before they are granted */
             int64_t total, granted, arrived, submitted;
-            int64_t due_ns;                /* small, from a server: when it is granted; 0: not begun */
-            int64_t ended;                 /* bytes of a write of which the end was noticed */
-            int64_t held;                  /* bytes that have arrived before the write has begun */
-            bool stored;                   /* it is held as a whole between the network and the device */
-            bool in_place, copied;         /* the driver copies between its own memory and the buffer's; has copied */
-            void *mapped;                  /* the buffer's memory, while it is mapped for this */
-            dcli_loan *loan;               /* a read that sends the buffer's memory itself; NULL: it does not */
-            int64_t lent;                  /* its bytes that were sent */
-            int outstanding;               /* chunks that the device is copying */
-            dcli_chunk *first, **last;     /* chunks that have arrived and are not submitted */
+            int64_t due_ns;            /* small, from a server: when it is granted if it has not come; 0: not begun */
+            int64_t ended;             /* bytes of a write of which the end was noticed */
+            int64_t held;              /* bytes that have arrived before the write has begun */
+            bool stored;               /* it is held as a whole between the network and the device */
+            bool in_place, copied;     /* the driver copies between its own memory and the buffer's; has copied */
+            void *mapped;              /* the buffer's memory, while it is mapped for this */
+            dcli_loan *loan;           /* a read that sends the buffer's memory itself; NULL: it does not */
+            int64_t lent;              /* its bytes that were sent */
+            int outstanding;           /* chunks that the device is copying */
+            dcli_chunk *first, **last; /* chunks that have arrived and are not submitted */
             dcli_chunk *sent, **sent_last; /* reads: chunks in order; they are sent in this order */
         } transfer;
     };

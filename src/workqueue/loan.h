@@ -86,7 +86,8 @@ typedef struct dcli_offer {
 /** Find what can be lent to `thief`, which asks: up to `most` batches, in loans of `each`, as many as both nodes have
  *  memory for. @return false: nothing can be lent now: `thief` is absent or has no open question; lending has stopped;
  *  the question does not name the operation whose batches this node starts next; or no batch of that operation may be
- *  lent, or fits the memory. Cost: the batches and chunks of one operation, and terms.loan_of() for each loan. */
+ *  lent, or fits the memory. Cost: the batches of one operation, for each
+ *  batch offered the chunks of the operation, and terms.loan_of() for each loan. */
 bool dcli_node_offer(dcli_node *node, int thief, int64_t most, int64_t each, dcli_offer *offer_out);
 /** Lend the last `count` of the batches that dcli_node_offer() finds, with `each` batches per loan. Action LEND
  *  follows, which answers the question of `thief`.

@@ -95,7 +95,7 @@ static bool may_lend_of(const dcli_node *node, struct dcli_open_op *op)
 /* Look for a T chunk that batch `b` reads and that has not arrived. This includes chunks that an earlier batch is the
  * first to read: that batch may still wait. The plan's chunks are in the order of the first batches that read them.
  * @param past_inout  the chunks from this number on are first read by later batches; starts as their number. It only
- *  decreases, so that all batches of an operation cost little if they are looked at from the last one to the first.
+ *  decreases if batches are looked at from the last one to the first.
  * @return `b` + 1: all have arrived; else the first batch that reads the missing chunk: it and all up to `b` lack it */
 static int64_t first_lacking(const struct dcli_open_op *op, int64_t b, int64_t *past_inout)
 {

@@ -5,7 +5,8 @@
 
 #include "kernel/ranges.h"
 
-/* As dcli_operation_narrow(), for an access in loops with limits. Constants are for counters 0. */
+/* As dcli_operation_narrow(), for an access in loops with limits. axis[].constant is the subscript at
+ * counter 0, so it moves with the first counter of the range. */
 static const dcli_subscripts *narrow_loops(const dcli_operation *operation, int a, const dcli_subscripts *own,
                                            const dcl_box *box, dcli_subscripts *narrow)
 {

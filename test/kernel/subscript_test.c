@@ -171,6 +171,8 @@ ParameterizedTestParameters(kernel_subscript, limits)
         {"after another statement", UP, "s++; if (d < i) continue;", "0 + 100"},
         {"more than one statement", UP, "if (d < i) { s++; continue; }", "0 + 100"},
         {"one that is not used before one that is", UP, "if (d < m) continue; if (d < i) continue;", "10 + 90"},
+        {"one that reads before one that is used", UP, "if (d < A(d) - 40) break; if (d < i) continue;", "0 + 100"},
+        {"one that reads after one that is used", UP, "if (d < i) continue; if (d < A(d) - 40) break;", "10 + 90"},
     };
     return cr_make_param_array(struct limit_case, cases, sizeof cases / sizeof cases[0]);
 }

@@ -110,6 +110,16 @@ static int64_t band(const struct arrays *in, const struct numbers *n, int64_t i,
     return s;
 }
 
+/* ... but not what conditions before them read. */
+static int64_t stopped(const struct arrays *in, const struct numbers *n, int64_t i, int64_t j)
+{
+    int64_t s = n->low;
+    for (int64_t d = 0; d < 23 && d >= at(in, d, j) % 50 - 30; d++)
+        if (d >= i - 3)
+            s = 3 * s + at(in, d, j);
+    return s;
+}
+
 static int64_t across(const struct arrays *in, const struct numbers *n, int64_t i, int64_t j)
 {
     int64_t s = n->low;
@@ -146,6 +156,9 @@ static const struct {
      "}\n"
      " C(i,j) = s;",
      band, false},
+    {"int s = low; for (int d = 0; d < 23; d++) { if (d < A(d,j) % 50 - 30) break; if (d < i - 3) continue;\n"
+     " s = 3 * s + A(d,j); } C(i,j) = s;",
+     stopped, false},
     {"int s = low; for (int d = 30; d >= 0; d -= 2) { if (d > 2*j - i) continue; if (d < j - 9) break;\n"
      " s = 3 * s + " GUARDED("i-d+3", "d") "; } C(i,j) = s;",
      across, false},
