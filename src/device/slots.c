@@ -448,14 +448,14 @@ static dcl_status end_crossing(dcli_slot *slot, const void *host, dcli_direction
     return DCL_OK;
 }
 
-/* The queue in which bytes cross. On a GPU, few bytes that the last launch writes leave in the launch's own queue: to wait for its event in another
+/* The queue in which bytes cross. Few bytes that the last launch writes leave in the launch's own queue: to wait for its event in another
  * one takes 5 us longer on an H200, the copy less than 3. A launch without an event keeps the usual way, on which it gets one: its failure
  * would count as the copy's. */
 static dcli_direction queue_of(const dcli_memory *memory, dcli_direction direction, size_t bytes)
 {
     enum { FEW_BYTES = 4096 };
     const dcli_queue *compute = &memory->device->queue[DCLI_COMPUTE];
-    bool follows = memory->device->is_gpu && direction == DCLI_OUT && bytes <= FEW_BYTES &&
+    bool follows = direction == DCLI_OUT && bytes <= FEW_BYTES &&
                    !dcli_queue_is_idle(compute) && compute->unmarked == 0 &&
                    memory->written[DCLI_COMPUTE] == compute->last;
     return follows ? DCLI_COMPUTE : direction;
