@@ -455,9 +455,8 @@ static dcli_direction queue_of(const dcli_memory *memory, dcli_direction directi
 {
     enum { FEW_BYTES = 4096 };
     const dcli_queue *compute = &memory->device->queue[DCLI_COMPUTE];
-    bool follows = direction == DCLI_OUT && bytes <= FEW_BYTES &&
-                   !dcli_queue_is_idle(compute) && compute->unmarked == 0 &&
-                   memory->written[DCLI_COMPUTE] == compute->last;
+    bool follows = direction == DCLI_OUT && bytes <= FEW_BYTES && !dcli_queue_is_idle(compute) &&
+                   compute->unmarked == 0 && memory->written[DCLI_COMPUTE] == compute->last;
     return follows ? DCLI_COMPUTE : direction;
 }
 
