@@ -54,7 +54,7 @@ static dcl_status use_host(dcli_memory *memory, void *host)
     return DCL_OK;
 }
 
-/* Choose how far behind the beginning of a page a memory begins. Processors compare the lowest 12 bits of addresses to find out whether a
+/* Choose how many bytes after the beginning of a page a memory begins. Processors compare the lowest 12 bits of addresses to find out whether a
  * load reads what an earlier store writes, and wait for the store if they agree. So successive memories begin at different places of
  * a page, as far apart as possible. Nothing is added to small memories, nor if it would take more than a 32nd of the memory. */
 static size_t choose_shift(dcli_device *device, size_t bytes)

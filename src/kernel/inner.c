@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "kernel/guard.h"
 #include "kernel/names.h"
 #include "kernel/ranges.h"
 
@@ -213,18 +214,16 @@ static bool is_computed_alike(const dcli_body *body, int t, int end)
             literals++;
             longest = token->length > longest ? token->length : longest;
         }
-        for (int k = 0; k < body->param_count && token->kind == DCLI_TOKEN_NAME; k++)
-            if (strlen(body->params[k].name) == (size_t)token->length &&
-                memcmp(body->params[k].name, tokens->text + token->start, (size_t)token->length) == 0 &&
-                body->params[k].type != DCL_INT64)
-                return false;
+        const dcli_param *param = dcli_param_at(body, t);
+        if (param != NULL && param->type != DCL_INT64)
+            return false;
     }
     return literals < 2 || (literals == 2 && longest <= SMALL);
 }
 
 /* Read the limits at the beginning of a loop's statement, token t: `if (x < E) continue;` and alike, each with `break` or `continue`.
- * A limit without reads that is not understood is ignored; the footprint is then larger than what is read. Any other ends the
- * list: its condition may read elements, which later limits would wrongly leave out. */
+ * A sum that plans and kernels may compute differently is not used; the footprint is then larger than what is read. Any other
+ * condition may read elements, which do not depend on later limits; so the limits after it are not used. */
 static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
 {
     const dcli_tokens *tokens = &body->inside->tokens;

@@ -1022,9 +1022,9 @@ static void put_edges(struct sweep *s)
 }
 
 /* Emit the sweeps where bounds of DCL_OVER depend on the axis before the innermost one, so that each line has a
- * range of its own. The range that several lines have in common is computed in strips of all these lines. The rest
- * of each line before and after it is computed in strips of all lines, too, of which each leaves out what is not in its range; or, if
- * it is long, in strips of one line. */
+ * range of its own. The range that several lines have in common is computed in strips of all these lines. Elements
+ * before and after it are computed in strips of all lines, too, where each line leaves out elements outside its own range. If there are many
+ * of them, each line is computed alone instead. */
 static void put_slanted(struct sweep *s)
 {
     dcli_nest *nest = s->nest, common = *nest;

@@ -1,5 +1,5 @@
 /* loop/tiles.c - choose how an operation is split into steps. Each candidate is judged by a step in the middle and its
- * neighbours: what they need, and have in common. */
+ * neighbours: by the elements that each of them needs, and that two of them share. */
 #include "loop/tiles.h"
 
 #include "base/check.h"

@@ -62,8 +62,8 @@ typedef struct dcli_tiles {
 /** Choose parts and order: the split that takes the least time among those whose buffers fit.
  *  @param nodes       number of nodes that share the steps.
  *  @param most_bytes  memory of a node for the buffers.
- *  @return false: nothing fits; what was chosen is then the split with the smallest buffers among those that were
- *          tried. */
+ *  @return false: no split fits into `most_bytes`; `tiles` then has the one with the smallest buffers, of those that
+ *          were tried. */
 bool dcli_tiles_choose(dcli_tiles *tiles, int nodes, int64_t most_bytes, const dcli_tiles_speed *speed);
 /** Set the parts of each axis instead, and choose only the order. @return as dcli_tiles_choose() */
 bool dcli_tiles_set(dcli_tiles *tiles, const int64_t parts[], int nodes, int64_t most_bytes,

@@ -500,7 +500,7 @@ static bool awaits_contents(dcli_remote *remote, dcli_object *transfer)
     return true;
 }
 
-/* Grant more, as the device takes what has arrived. */
+/* Let the sender send more, if the device has taken enough of what has arrived. */
 static void grant(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t ahead = transfer->transfer.stored ? transfer->transfer.total : WINDOW,

@@ -23,8 +23,8 @@ static bool is_cpu(const dcl_cluster *cluster, int node)
     return strcmp(dcli_node_device(cluster, node)->kind, "cpu") == 0;
 }
 
-/* Memory of a node for buffers: three quarters of what it has, or may use. Nodes that are processors may share the
- * memory of a host: each has a part. */
+/* Memory of a node for buffers: three quarters of the device's memory, or of the node's limit if that is less. CPU nodes of
+ * one host divide its memory among themselves. */
 static int64_t bytes_of_node(const dcl_cluster *cluster, int node)
 {
     int64_t bytes = dcli_node_device(cluster, node)->memory_bytes;

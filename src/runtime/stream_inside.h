@@ -110,8 +110,8 @@ dcl_status dcli_stream_set_slot(dcli_stream *stream, int node, const dcl_grid *l
                                 struct slot *slot);
 /** Note that a box is to be copied between the program's memory and a slot: to the node, or back (`reads`). */
 dcl_status dcli_stream_want(struct run *run, int array, bool reads, dcl_array *view, const dcl_box *box);
-/** Start what was noted, once earlier copies of the same elements have ended: to nodes with memory of their own in
- *  pieces, in both directions in turn. */
+/** Start the copies that were noted, after earlier copies of the same elements have ended. Copies of nodes with memory of
+ *  their own are started piece by piece, one of each direction in turn. */
 dcl_status dcli_stream_start(dcli_stream *stream);
 /** Wait for all transfers of rounds before `round`, even if one of them, or `status`, is a failure: the program's
  *  memory is then not used any more. @return `status` if it is a failure, otherwise the first failure of a transfer. */

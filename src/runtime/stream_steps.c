@@ -1,5 +1,5 @@
-/* runtime/stream_steps.c - the steps of an operation: what is sent, computed and fetched when, and how long the first
- * ones take. */
+/* runtime/stream_steps.c - the order in which steps of an operation are sent, computed and fetched, and the times of
+ * the first steps. */
 #include "runtime/stream_inside.h"
 
 #include <string.h>

@@ -49,8 +49,8 @@ typedef struct dcli_lend_load {
 /** Predicted time until a node can begin with a loan of another node; INT64_MAX: not known. The time of waiting batches
  *  is predicted only when they are the last sixteenth of their operation, because costs may differ before. */
 int64_t dcli_lend_busy_ns(const dcli_lend_load *load);
-/** Whether a node asks others for work: it is dry; or what it has to do takes less than 2 ms; or at most two launches
- *  are in its queue, nothing follows them, and their time is known. */
+/** Whether a node asks others for work. It does in three cases: it is dry; its work takes less than 2 ms; or its device's
+ *  queue has at most two launches, whose time is known and after which nothing waits. */
 bool dcli_lend_asks(const dcli_lend_load *load);
 
 #endif

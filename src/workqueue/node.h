@@ -151,7 +151,7 @@ void dcli_node_close(dcli_node *node);
 
 /* Events. All return DCL_OK; DCL_ERR_PROTOCOL for a message that no correct peer sends (the state is then unchanged);
  * or DCL_ERR_NOMEM. Ends of actions (dcli_node_batch_read(), _batch_done(), _batches_read(), _batches_copied(),
- * _batches_done(), _chunk_done() and _loan_done()) also return DCL_ERR_INTERNAL: what has ended does not run here. A
+ * _batches_done(), _chunk_done() and _loan_done()) also return DCL_ERR_INTERNAL if no such action runs here. A
  * message about an operation whose descriptor has not arrived yet is stored until it arrives. */
 
 /** The next descriptor has arrived (numbers have no gaps). It must stay valid until DCLI_DO_RETIRE. */
