@@ -11,9 +11,11 @@
  *   it was accepted: then its descriptor has been closed, and nothing is recorded, or it belongs to a later connection,
  *   which is recorded early. And the first message of a connection may arrive before the event that it was accepted. As
  *   long as the descriptor is a connection of this listener, that event will come, and is waited for.
- * - The pipe of a connection is told to end before its descriptor is closed. So if a message to its routing id is
- *   accepted, after all commands were processed, the descriptor belonged to the connection before. So the connection
- *   that was recorded with this descriptor is the one with this routing id.
+ * - A received message names the descriptor and the routing id of its connection, which may have ended, while the
+ *   descriptor belongs to a later one. So the later one must be authenticated, as only then it can have sent messages,
+ *   and a message to the routing id must be accepted. For a moment after its descriptor was closed, the pipe of the
+ *   ended connection still accepts: the command that ends it passes through the queues of libzmq's threads. With one
+ *   thread of libzmq, this command is ahead of the answer that authenticates the later connection.
  * - To end a connection, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down.
  *   libzmq sees the end and closes its own descriptor.
  *
@@ -294,14 +296,16 @@ static uint64_t most_told(const dcli_acceptor *acceptor)
     return greeting + (acceptor->has_keys ? welcome : 0) + 1;
 }
 
-/** Update the number of received bytes. If the kernel does not count bytes, it is 0, and there is no limit. */
-static void look_at_bytes(const dcli_acceptor *acceptor, dcli_connection *connection)
+/** Update the number of received bytes, and whether the connection is authenticated. If the kernel does not count bytes,
+ *  the number is 0, and there is no limit. @return false: it does not count, or the connection has ended. */
+static bool look_at_bytes(const dcli_acceptor *acceptor, dcli_connection *connection)
 {
     uint64_t received, acknowledged;
     if (!dcli_wire_brought(connection->fd, &received, &acknowledged) || cookie_of(connection->fd) != connection->cookie)
-        return;
+        return false;
     connection->brought = received;
     connection->let_in = connection->let_in || acknowledged > most_told(acceptor);
+    return true;
 }
 
 /** Report arriving bytes of a connection by epoll, from now on: earlier arrivals are not reported. If the connection
@@ -314,7 +318,7 @@ static void watch(dcli_acceptor *acceptor, dcli_connection *connection)
     if (acceptor->arrivals < 0)
         return;
     (void)epoll_ctl(acceptor->arrivals, EPOLL_CTL_ADD, connection->fd, &event);
-    look_at_bytes(acceptor, connection);
+    (void)look_at_bytes(acceptor, connection);
     acceptor->unseen = true;
 }
 
@@ -430,7 +434,7 @@ void dcli_acceptor_note_message(dcli_acceptor *acceptor, int64_t holder)
     dcli_connection *connection = acceptor->arrivals >= 0 ? connection_of_holder(acceptor, holder) : NULL;
     if (connection == NULL)
         return;
-    look_at_bytes(acceptor, connection);
+    (void)look_at_bytes(acceptor, connection);
     connection->taken = connection->brought;
 }
 
@@ -444,7 +448,7 @@ static bool look_at_arrivals(dcli_acceptor *acceptor)
         dcli_connection *connection = connection_of_fd(acceptor, event[i].data.fd);
         if (connection == NULL)
             continue;
-        look_at_bytes(acceptor, connection);
+        (void)look_at_bytes(acceptor, connection);
         unwatch_if_free(acceptor, connection);
     }
     bool any = count > 0 || acceptor->unseen;
@@ -502,13 +506,21 @@ static bool has_connection(const dcli_acceptor *acceptor, const void *id, size_t
     return send_greeting(acceptor->router, id, id_bytes);
 }
 
+/** Whether a message from this routing id came over a connection. The descriptor is that of the message, but the sender
+ *  may have had it before. */
+static bool is_sender(const dcli_acceptor *acceptor, dcli_connection *connection, const void *id, size_t id_bytes)
+{
+    bool known = look_at_bytes(acceptor, connection);
+    return (!known || connection->let_in) && has_connection(acceptor, id, id_bytes);
+}
+
 void dcli_acceptor_cut_stranger(dcli_acceptor *acceptor, int fd, const void *id, size_t id_bytes)
 {
     drain(acceptor);
     dcli_connection *connection = connection_of_fd(acceptor, fd);
     if (connection == NULL || connection->holder >= 0 || connection->cut)
         return;
-    if (id == NULL || has_connection(acceptor, id, id_bytes))
+    if (id == NULL || is_sender(acceptor, connection, id, id_bytes))
         cut(connection);
 }
 
@@ -531,7 +543,7 @@ bool dcli_acceptor_claim(dcli_acceptor *acceptor, int fd, const void *id, size_t
     dcli_connection *connection = find_accepted(acceptor, fd);
     if (connection == NULL || connection->holder >= 0 || connection->cut)
         return false;
-    if (!has_connection(acceptor, id, id_bytes))
+    if (!is_sender(acceptor, connection, id, id_bytes))
         return false;
     connection->holder = holder;
     connection->let_in = true;

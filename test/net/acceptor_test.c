@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/authenticator.h"
 #include "net/stranger.h"
 #include "net/wire_socket.h"
 
@@ -30,6 +31,7 @@ static lobby open_lobby(void)
                                  .authenticator = l.authenticator,
                                  .domain = "lobby",
                                  .silence_ms = 30000,
+                                 .most_bytes = 1000,
                                  .most_connections = 64};
     cr_assert_eq(dcli_acceptor_open(&terms, &l.acceptor), DCL_OK, "%s", dcl_error());
     l.real = l.acceptor.monitor;
@@ -177,5 +179,45 @@ Test(acceptor, a_message_left_by_another_does_not_end_a_connection)
     dcli_acceptor_cut_stranger(&l.acceptor, fd, NULL, 0);
     cr_expect(test_stranger_is_cut(client));
     close(client);
+    close_lobby(&l);
+}
+
+/** Connect a client that knows the password, and take its first message. */
+static void *admit(lobby *l, char id_out[256], size_t *id_bytes_out, int *fd_out)
+{
+    void *client = dcli_net_socket(l->net, ZMQ_DEALER);
+    cr_assert(client != NULL);
+    cr_assert_eq(dcli_wire_dress(client, 30000, -1), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(dcli_present_password_as(client, DCLI_AUTHENTICATOR_USER, "sesame"), DCL_OK, "%s", dcl_error());
+    cr_assert_eq(zmq_connect(client, l->acceptor.address), 0);
+    cr_assert_eq(zmq_send(client, "hello", 5, 0), 5);
+    zmq_pollitem_t item = {l->acceptor.router, 0, ZMQ_POLLIN, 0};
+    cr_assert_eq(zmq_poll(&item, 1, 20000), 1, "the message has not come");
+    *id_bytes_out = (size_t)zmq_recv(l->acceptor.router, id_out, 256, 0);
+    zmq_msg_t message;
+    zmq_msg_init(&message);
+    cr_assert_eq(zmq_msg_recv(&message, l->acceptor.router, 0), 5);
+    *fd_out = zmq_msg_get(&message, ZMQ_SRCFD);
+    zmq_msg_close(&message);
+    return client;
+}
+
+Test(acceptor, a_message_cannot_have_come_over_a_connection_in_the_handshake)
+{
+    lobby l = open_lobby();
+    char id[256];
+    size_t bytes;
+    int fd;
+    void *sender = admit(&l, id, &bytes, &fd);
+    tell(&l, ZMQ_EVENT_ACCEPTED, fd);
+    cr_assert_eq(wait_for(&l, ZMQ_EVENT_ACCEPTED), fd);
+    int client = test_stranger_connect(l.acceptor.address), other = wait_for(&l, ZMQ_EVENT_ACCEPTED);
+    tell(&l, ZMQ_EVENT_ACCEPTED, other);
+    cr_expect_not(dcli_acceptor_claim(&l.acceptor, other, id, bytes, 7), "as if its descriptor had been the sender's");
+    dcli_acceptor_cut_stranger(&l.acceptor, other, id, bytes);
+    cr_expect_not(test_stranger_is_cut(client));
+    cr_expect(dcli_acceptor_claim(&l.acceptor, fd, id, bytes, 7), "over this one it has come");
+    close(client);
+    zmq_close(sender);
     close_lobby(&l);
 }
