@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work opencl-shared remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work opencl-figures opencl-shared remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,8 +80,11 @@ links: build ## elements between two workers over tcp, against ZeroMQ alone; mos
 opencl-links: build ## writes and reads by the OpenCL driver over cables of 100 Mbit/s to 2.5 Gbit/s, against ZeroMQ alone; needs root
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_links.py build/dcl build/bench/links || [ $$? -eq 77 ]
 
-opencl-work: build ## products and Fourier transforms by the OpenCL driver over tcp and a cable, against a local device that sleeps, beside the paper's figures
-	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_work.py build/dcl build/bench/links || [ $$? -eq 77 ]
+opencl-work: build ## products and Fourier transforms by the OpenCL driver over tcp and a cable, against a local device that sleeps, beside the paper's figures; SVG=FILE: draws them, too
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_work.py $(if $(SVG),--svg $(SVG)) build/dcl build/bench/links || [ $$? -eq 77 ]
+
+opencl-figures: build ## the OpenCL driver by length of the kernel, number of servers and size of transfers, beside native runs; SVG=FILE: draws them, too
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_figures.py $(if $(SVG),--svg $(SVG)) build/dcl build/bench/links || [ $$? -eq 77 ]
 
 opencl-shared: build ## two programs on one device by the OpenCL driver, against one
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_shared.py build/dcl build/bench/links

@@ -1,13 +1,15 @@
-/* links.c - what bench/links.py, bench/opencl_links.py, bench/opencl_work.py and bench/opencl_shared.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
+/* links.c - what bench/links.py, bench/opencl_links.py, bench/opencl_work.py, bench/opencl_figures.py and bench/opencl_shared.py run on their hosts: elements from one worker to another, and the same bytes by ZeroMQ alone.
  *
  *     links copy MEGABYTES ROUNDS              dcl_copy() from the first node of DCL_WORKERS to the last; prints seconds, a
  *                                              round a line
  *     links give ADDRESS MEGABYTES plain|keys  binds a socket; prints its public key; sends so much in chunks when asked
  *     links take ADDRESS MEGABYTES ROUNDS KEY  connects to it; prints seconds, a round a line; KEY "plain": no encryption
- *     links transfers MEGABYTES PART ROUNDS    writes and reads a buffer of the first OpenCL device, in transfers of PART MB;
+ *     links transfers MEGABYTES PART ROUNDS    writes and reads a buffer of the first OpenCL device, in transfers of PART KB;
  *                                              prints seconds of a write and of a read, a line each, per round
  *     links work IN OUT PART ROUNDS            writes IN bytes to the first OpenCL device, runs the kernel `work`, and reads OUT bytes, in
  *                                              transfers of PART bytes; prints seconds, a round a line
+ *     links add ELEMENTS TURNS ROUNDS          c = a + b + ... + b, TURNS times, on all devices of the first OpenCL platform, each with its
+ *                                              part of the elements: a and b are written, c is read; prints seconds, a round a line
  *     links repeat launch|write|read SECONDS   on the first OpenCL device: batches of 100 launches, writes of 16 MB, or reads; says "ready",
  *                                              waits for a line, and prints how many there were in a second
  *     links device MEGABYTES ROUNDS            copies so much within the memory of device 0; prints seconds, a round a line
@@ -273,6 +275,83 @@ static int work(size_t in, size_t out, size_t part, int rounds)
     return 0;
 }
 
+/* A device, and the part of the elements that it adds. */
+typedef struct share {
+    size_t first, count;
+    cl_command_queue queue;
+    cl_mem a, b, c;
+    cl_kernel kernel;
+} share;
+
+static void open_share(share *s, cl_device_id device, int turns)
+{
+    const char *text = "kernel void work(global const float *a, global const float *b, global float *c, int turns)\n"
+                       "{ size_t i = get_global_id(0); float sum = a[i], more = b[i];\n"
+                       "  for (int t = 0; t < turns; t++) sum += more;\n"
+                       "  c[i] = sum; }";
+    size_t bytes = s->count * sizeof(float);
+    cl_int code;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    s->queue = clCreateCommandQueue(context, device, 0, &code);
+    s->a = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &code);
+    s->b = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &code);
+    s->c = clCreateBuffer(context, CL_MEM_WRITE_ONLY, bytes, NULL, &code);
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &code);
+    check(code == CL_SUCCESS && clBuildProgram(program, 1, &device, "", NULL, NULL) == CL_SUCCESS, "a program");
+    s->kernel = clCreateKernel(program, "work", &code);
+    check(code == CL_SUCCESS && clSetKernelArg(s->kernel, 0, sizeof s->a, &s->a) == CL_SUCCESS &&
+              clSetKernelArg(s->kernel, 1, sizeof s->b, &s->b) == CL_SUCCESS &&
+              clSetKernelArg(s->kernel, 2, sizeof s->c, &s->c) == CL_SUCCESS &&
+              clSetKernelArg(s->kernel, 3, sizeof turns, &turns) == CL_SUCCESS,
+          "a kernel");
+}
+
+static void enqueue_share(const share *s, const float *a, const float *b, float *c)
+{
+    size_t bytes = s->count * sizeof(float);
+    check(clEnqueueWriteBuffer(s->queue, s->a, CL_FALSE, 0, bytes, a + s->first, 0, NULL, NULL) == CL_SUCCESS &&
+              clEnqueueWriteBuffer(s->queue, s->b, CL_FALSE, 0, bytes, b + s->first, 0, NULL, NULL) == CL_SUCCESS &&
+              clEnqueueNDRangeKernel(s->queue, s->kernel, 1, NULL, &s->count, NULL, 0, NULL, NULL) == CL_SUCCESS &&
+              clEnqueueReadBuffer(s->queue, s->c, CL_FALSE, 0, bytes, c + s->first, 0, NULL, NULL) == CL_SUCCESS &&
+              clFlush(s->queue) == CL_SUCCESS,
+          "an addition");
+}
+
+static int add(size_t elements, int turns, int rounds)
+{
+    enum { MOST = 16 };
+    share shares[MOST];
+    cl_platform_id platform;
+    cl_device_id device[MOST];
+    cl_uint count = 0;
+    float *a = malloc(elements * sizeof *a), *b = malloc(elements * sizeof *b), *c = malloc(elements * sizeof *c);
+    check(a != NULL && b != NULL && c != NULL && clGetPlatformIDs(1, &platform, NULL) == CL_SUCCESS &&
+              clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST, device, &count) == CL_SUCCESS && count <= MOST,
+          "memory and devices");
+    for (cl_uint d = 0; d < count; d++) {
+        shares[d] = (share){.first = d * elements / count};
+        shares[d].count = (d + 1) * elements / count - shares[d].first;
+        open_share(&shares[d], device[d], turns);
+    }
+    for (size_t i = 0; i < elements; i++)
+        a[i] = (float)(i % 1009), b[i] = (float)(i % 7), c[i] = -1;
+    for (int r = -1; r < rounds; r++) { /* the first round is not counted */
+        double start = now();
+        for (cl_uint d = 0; d < count; d++)
+            enqueue_share(&shares[d], a, b, c);
+        for (cl_uint d = 0; d < count; d++)
+            check(clFinish(shares[d].queue) == CL_SUCCESS, "clFinish");
+        if (r >= 0)
+            printf("%.6f\n", now() - start);
+    }
+    for (size_t i = 0; i < elements; i++) /* all sums have fewer than 24 bits */
+        check(c[i] == a[i] + (float)turns * b[i], "a sum is wrong");
+    free(a);
+    free(b);
+    free(c);
+    return 0;
+}
+
 /* Do the same again and again, with clFinish() after each batch. */
 static int repeat(const char *what, double seconds)
 {
@@ -325,9 +404,11 @@ int main(int argc, char *argv[])
     if (strcmp(what, "device") == 0 && argc == 4)
         return on_device((size_t)atol(argv[2]) << 20, atoi(argv[3]));
     if (strcmp(what, "transfers") == 0 && argc == 5)
-        return transfers((size_t)atol(argv[2]) << 20, (size_t)atol(argv[3]) << 20, atoi(argv[4]));
+        return transfers((size_t)atol(argv[2]) << 20, (size_t)atol(argv[3]) << 10, atoi(argv[4]));
     if (strcmp(what, "repeat") == 0 && argc == 4)
         return repeat(argv[2], atof(argv[3]));
+    if (strcmp(what, "add") == 0 && argc == 5)
+        return add((size_t)atol(argv[2]), atoi(argv[3]), atoi(argv[4]));
     if (strcmp(what, "work") == 0 && argc == 6)
         return work((size_t)atol(argv[2]), (size_t)atol(argv[3]), (size_t)atol(argv[4]), atoi(argv[5]));
     fprintf(stderr, "links: run by bench/links.py, see `make links`\n");

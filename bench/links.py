@@ -37,9 +37,9 @@ class Side:
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def numbers_of(process):
-    """What it prints until its end."""
-    output, _ = process.communicate(timeout=300)
+def numbers_of(process, seconds=300):
+    """What it prints until its end, which may take so long."""
+    output, _ = process.communicate(timeout=seconds)
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(process.args)} ended with {process.returncode}")
     return [float(line) for line in output.split()]

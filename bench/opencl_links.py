@@ -47,7 +47,7 @@ def measure(dcl, links, name, folder):
                 for what, giver, taker in (("write", client, server), ("read", server, client)):
                     hand.setdefault((what, kind), []).extend(by_hand(links, giver, taker, kind, megabytes, rounds)[0])
             for part in (1, 4, megabytes):
-                seconds = numbers_of(client.start([links, "transfers", str(megabytes), str(part), str(rounds)], variables))
+                seconds = numbers_of(client.start([links, "transfers", str(megabytes), str(part * 1024), str(rounds)], variables))
                 ours.setdefault(("write", part), []).extend(seconds[::2])
                 ours.setdefault(("read", part), []).extend(seconds[1::2])
     hand = {key: statistics.median(values) for key, values in hand.items()}
@@ -78,7 +78,7 @@ def measure_stages(dcl, links, folder):
                 took.setdefault((what, "cable"), []).extend(by_hand(links, giver, taker, "keys", megabytes, ROUNDS)[0])
             for way, part, variables in (("device", 1, device), ("pipelined", megabytes, ours),
                                          ("stored", megabytes, {**ours, "DCL_FAULT": "store"})):
-                seconds = numbers_of(client.start([links, "transfers", str(megabytes), str(part), str(ROUNDS)], variables))
+                seconds = numbers_of(client.start([links, "transfers", str(megabytes), str(part * 1024), str(ROUNDS)], variables))
                 took.setdefault(("write", way), []).extend(seconds[::2])
                 took.setdefault(("read", way), []).extend(seconds[1::2])
     took = {key: statistics.median(values) for key, values in took.items()}

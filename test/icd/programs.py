@@ -4,6 +4,7 @@ Each runs natively first, then over local:1, tcp:1 and tcp-keys:1 (with keys). W
 installed are left out, and those without a platform. Prints a row for each program, and fails if one differs. `make programs`, which takes
 an hour; NAME chooses some of: clinfo, clpeak, clblast, clfft, pyopencl, hashcat."""
 import contextlib
+import difflib
 import os
 import re
 import shutil
@@ -34,8 +35,12 @@ DIFFERENT = {
     "built-in kernels": ["BUILT_IN_KERNELS"],
 }
 
-BLAS = ["xswap", "xscal", "xcopy", "xaxpy", "xdot", "xdotu", "xdotc", "xnrm2", "xasum", "xamax", "xgemv", "xgbmv", "xhemv", "xsymv", "xtrmv",
-        "xtrsv", "xger", "xgeru", "xsyr", "xhad", "xomatcopy", "xim2col", "xaxpybatched"]
+RUNS = 100  # of clinfo
+
+BLAS = ["xswap", "xscal", "xcopy", "xaxpy", "xdot", "xdotu", "xdotc", "xnrm2", "xasum", "xamax", "xgemv", "xgbmv", "xhemv", "xhbmv", "xhpmv",
+        "xsymv", "xsbmv", "xspmv", "xtrmv", "xtbmv", "xtpmv", "xtrsv", "xger", "xgeru", "xgerc", "xher", "xhpr", "xher2", "xhpr2", "xsyr", "xspr",
+        "xsyr2", "xspr2", "xhad", "xomatcopy", "xim2col", "xcol2im", "xaxpybatched", "xgemm", "xsymm", "xhemm", "xsyrk", "xherk", "xsyr2k",
+        "xher2k", "xtrmm", "xtrsm", "xgemmbatched", "xgemmstridedbatched", "xconvgemm"]
 
 # Modes of hashcat, an example hash of each, and a mask of few candidates of which one is its password.
 HASHES = {
@@ -88,13 +93,16 @@ def properties(text):
 
 def clinfo(place):
     text, code, _ = place.run(["clinfo", "--raw"])
-    same = sum(place.run(["clinfo", "--raw"])[0] == text for _ in range(4))
+    others = [run for run in (place.run(["clinfo", "--raw"])[:2] for _ in range(RUNS - 1)) if run != (text, code)]
+    same = RUNS - len(others)
+    for line in [] if same == RUNS else difflib.unified_diff(text.splitlines(), others[0][0].splitlines(), n=0, lineterm=""):
+        print(f"    {line}")
     found = properties(text)
     if place.name == "native":
         clinfo.native = found
     names = [name for name in {**found, **clinfo.native} if found.get(name) != clinfo.native.get(name)]
     unexplained = [name for name in names if not any(part in name for parts in DIFFERENT.values() for part in parts)]
-    return (code, same, unexplained), f"{len(found)} properties, {len(names)} differ"
+    return (code, same, unexplained), f"{same} of {RUNS} runs alike, {len(found)} properties, {len(names)} differ"
 
 
 def clpeak(place):
