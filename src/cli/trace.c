@@ -90,13 +90,16 @@ static void print_spent(const cli_timeline *trace)
 {
     cli_spent *spent = cli_spent_make(trace);
     int width = name_width(trace);
-    printf("\n%-*s  computing     moving  preparing    waiting       idle  waits for\n", width, "");
+    printf("\n%-*s  computing   stealing     moving  preparing    waiting       idle  waits for\n", width, "");
     for (int p = 0; p < trace->peer_count; p++) {
         printf("%-*s", width, trace->peer[p].name);
         for (int a = 0; a < CLI_ACTIVITIES; a++)
             printf("  %7.1f %%", percent(trace, (double)spent[p].ns[a]));
         printf("  ");
         print_waits(trace, &spent[p]);
+        double lost = percent(trace, (double)(cli_recorded_from(trace, p) - trace->begin));
+        if (lost > 0)
+            printf("%s%.1f %% dropped", spent[p].ns[CLI_WAITS] > 0 ? "; " : "", lost);
         printf("\n");
     }
     free(spent);
@@ -104,7 +107,7 @@ static void print_spent(const cli_timeline *trace)
 
 /* ---- stealing ------------------------------------------------------------------------------------------------------- */
 
-/* The batches that a process computed for another one. */
+/* The loans that a process computed for another one; each has one or more batches. */
 static void print_stolen_of(const cli_timeline *trace, const cli_peer *thief, int victim)
 {
     char text[CLI_TIME_BYTES];
@@ -115,7 +118,7 @@ static void print_stolen_of(const cli_timeline *trace, const cli_peer *thief, in
             ns += thief->event[n].end - thief->event[n].begin;
         }
     if (count > 0)
-        printf("%s ran %" PRId64 " batch%s of %s, %s\n", thief->name, count, count == 1 ? "" : "es",
+        printf("%s ran %" PRId64 " loan%s of %s, %s\n", thief->name, count, count == 1 ? "" : "s",
                trace->peer[victim].name, cli_time(ns, text));
 }
 
@@ -240,11 +243,11 @@ enum { COLUMNS = 64, MOST_ROWS = 24 };
 
 static void print_timeline(const cli_timeline *trace)
 {
-    static const char letters[CLI_ACTIVITIES] = {'#', '=', 'p', '.', ' '};
+    static const char letters[CLI_ACTIVITIES + 1] = {'#', 's', '=', 'p', '.', ' ', '?'};
     cli_activity mostly[COLUMNS];
     char begin[CLI_TIME_BYTES], end[CLI_TIME_BYTES], each[CLI_TIME_BYTES], row[COLUMNS + 1] = "";
     int width = name_width(trace);
-    printf("\nTimeline, a column is %s: # computing, = moving, p preparing, . waiting\n",
+    printf("\nTimeline, a column is %s: # computing, s stealing, = moving, p preparing, . waiting, ? dropped\n",
            cli_time((trace->end - trace->begin) / COLUMNS, each));
     cli_time(trace->begin, begin);
     cli_time(trace->end, end);

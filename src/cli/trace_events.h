@@ -55,10 +55,22 @@ void cli_trace_free(cli_timeline *trace);
 int cli_trace_cut(cli_timeline *trace, int64_t from, int64_t to);
 
 /** What a process does at a time. If it does several things at once, the first of these in this order counts. */
-typedef enum cli_activity { CLI_COMPUTES, CLI_MOVES, CLI_PREPARES, CLI_WAITS, CLI_IDLES, CLI_ACTIVITIES } cli_activity;
+typedef enum cli_activity {
+    CLI_COMPUTES, /* its own batches */
+    CLI_STEALS,   /* batches of other nodes */
+    CLI_MOVES,
+    CLI_PREPARES,
+    CLI_WAITS,
+    CLI_IDLES,
+    CLI_ACTIVITIES
+} cli_activity;
 /** The activity that an event shows. CLI_IDLES: the event does not show what its process does (a chunk that is on the
  *  wire). */
 cli_activity cli_activity_of(const cli_event *event);
+
+/** The time from which on the events of a process are there: trace.begin, or a later one if its first events were
+ *  dropped. */
+int64_t cli_recorded_from(const cli_timeline *trace, int peer);
 
 /** For whom a process waited. */
 typedef struct cli_awaited {
@@ -70,7 +82,7 @@ enum { CLI_MOST_AWAITED = 3 };
 
 /** Where a process's time went. */
 typedef struct cli_spent {
-    int64_t ns[CLI_ACTIVITIES];            /* together the time from trace.begin to trace.end */
+    int64_t ns[CLI_ACTIVITIES];            /* together the time from cli_recorded_from() to trace.end */
     cli_awaited awaited[CLI_MOST_AWAITED]; /* parts of CLI_WAITS, the longest first */
 } cli_spent;
 
@@ -86,8 +98,9 @@ typedef struct cli_step {
 
 /** Find what determined the total time. The path goes back from the last event, always to the work on which the present
  *  one depended: from a message to the packing of its elements; from kernels to their launch, if the launch had not
- *  ended before them; otherwise to the work that ended last, on the same process or on the one from which a message
- *  came or that was waited for.
+ *  ended before them; from a batch of another node that a node without work took, to what that node did at that time;
+ *  otherwise to the work that ended last, on the same process or on the one from which a message came or that was waited
+ *  for.
  *  @return [*count_out] the last step first; free() it. */
 cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
 
@@ -95,10 +108,13 @@ cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
 void cli_trace_print(const cli_timeline *trace);
 /** Draw the timeline. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_trace_draw(const cli_timeline *trace, const char *path);
-/** For each of `columns` equal parts of the trace's time: what a process does for most of it. */
+/** For each of `columns` equal parts of the trace's time: what a process does for most of it. CLI_ACTIVITIES: its
+ *  events of that time were dropped. */
 void cli_trace_mostly(const cli_timeline *trace, int peer, int columns, cli_activity mostly_out[]);
 /** For each of `columns` equal parts of the trace's time: the share of it that a track's events take, 0..1.
- *  @param share_out  [columns]. @return whether the track has any event. */
-bool cli_trace_shares(const cli_timeline *trace, int peer, cli_track track, int columns, double share_out[]);
+ *  @param kind       only events of this kind; NULL: of all.
+ *  @param share_out  [columns]. @return whether there is any such event. */
+bool cli_trace_shares(const cli_timeline *trace, int peer, cli_track track, const char *kind, int columns,
+                      double share_out[]);
 
 #endif

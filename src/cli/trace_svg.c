@@ -31,6 +31,7 @@ static const cli_font note_font = {11, grey, false, false, CLI_LEFT};
 static const char *const colours[CLI_TRACKS] = {
     [CLI_COMPUTE] = "#0b3c6f", [CLI_IN] = "#4a9fd8",      [CLI_OUT] = "#86c9a7",
     [CLI_WIRE] = "#f3d06a",    [CLI_WAITING] = "#b0302a", [CLI_PREPARING] = "#808080"};
+static const char stolen_colour[] = "#7a4fb5"; /* of batches of other nodes, in the row of computing */
 
 /* ---- the axis ------------------------------------------------------------------------------------------------------ */
 
@@ -57,13 +58,13 @@ static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
         cli_svg_line(svg, x, TOP - 6, x, bottom, 1, "#dddddd");
         cli_svg_textf(svg, x, TOP - 12, &tick_font, "%g", (double)at / units[u].ns);
     }
-    cli_svg_textf(svg, LEFT - 10, TOP - 12, &row_font, "time, %s", units[u].unit);
+    cli_svg_textf(svg, LEFT - 24, TOP - 12, &row_font, "time, %s", units[u].unit);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
 
 /* Draw a row as a bar per pixel. A bar's height is the share of the pixel's time in which the track was active. */
-static void draw_row(cli_svg *svg, const double share[], cli_track track, double opacity, double y)
+static void draw_row(cli_svg *svg, const double share[], const char *colour, double opacity, double y)
 {
     for (int c = 0, end; c < WIDTH; c = end) {
         int level = (int)ceil(share[c] * LEVELS - 1e-6);
@@ -76,7 +77,7 @@ static void draw_row(cli_svg *svg, const double share[], cli_track track, double
         }
         if (level > 0)
             fprintf(svg->body, "<rect x=\"%d\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"%s\" fill-opacity=\"%g\"/>\n",
-                    LEFT + c, y + BAR - level, end - c, level, colours[track], opacity);
+                    LEFT + c, y + BAR - level, end - c, level, colour, opacity);
     }
 }
 
@@ -154,19 +155,29 @@ static double draw_peer(cli_svg *svg, const cli_timeline *trace, int p, double y
     y += HEADING;
     for (cli_track track = CLI_COMPUTE; track < CLI_TRACKS; track++) {
         row_y[track] = y;
-        if (!cli_trace_shares(trace, p, track, WIDTH, share))
+        if (!cli_trace_shares(trace, p, track, NULL, WIDTH, share))
             continue;
         fprintf(svg->body,
                 "<rect x=\"%d\" y=\"%g\" width=\"%d\" height=\"%d\" fill=\"#000000\" fill-opacity=\"0.04\"/>\n", LEFT,
                 y, WIDTH, BAR);
         cli_svg_text(svg, LEFT - 10, y + BAR - 3, &row_font, cli_track_names[track]);
         /* pale: the program normally waits for its nodes, so this must not attract attention */
-        draw_row(svg, share, track, track == CLI_WAITING && p == trace->peer_count - 1 ? 0.3 : 1, y);
+        draw_row(svg, share, colours[track], track == CLI_WAITING && p == trace->peer_count - 1 ? 0.3 : 1, y);
+        if (track == CLI_COMPUTE && cli_trace_shares(trace, p, track, "stolen", WIDTH, share))
+            draw_row(svg, share, stolen_colour, 1, y);
         if (track == CLI_COMPUTE)
             name_kernels(svg, trace, p, y);
         y += ROW;
     }
     return y + GAP;
+}
+
+/* @return where the next entry begins */
+static double draw_entry(cli_svg *svg, double x, double y, const char *colour, const char *words)
+{
+    fprintf(svg->body, "<rect x=\"%g\" y=\"%g\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, y, colour);
+    cli_svg_text(svg, x + 17, y + 10, &note_font, words);
+    return x + 32 + cli_svg_width(&note_font, strlen(words));
 }
 
 static void draw_legend(cli_svg *svg, double y)
@@ -176,9 +187,9 @@ static void draw_legend(cli_svg *svg, double y)
                                                   "waiting",    "preparing: plan, compile, launch, allocate"};
     double x = LEFT;
     for (int t = 0; t < CLI_TRACKS; t++) {
-        fprintf(svg->body, "<rect x=\"%g\" y=\"%g\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", x, y, colours[t]);
-        cli_svg_text(svg, x + 17, y + 10, &note_font, words[t]);
-        x += 32 + cli_svg_width(&note_font, strlen(words[t]));
+        x = draw_entry(svg, x, y, colours[t], words[t]);
+        if (t == CLI_COMPUTE)
+            x = draw_entry(svg, x, y, stolen_colour, "computing for another node");
     }
     cli_svg_line(svg, x, y + 6, x + 14, y + 6, 2, "#000000");
     cli_svg_text(svg, x + 19, y + 10, &note_font, "critical path");

@@ -9,12 +9,14 @@
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
+static bool is_kind(const cli_event *event, const char *kind) { return strcmp(event->kind, kind) == 0; }
+
 cli_activity cli_activity_of(const cli_event *event)
 {
     static const cli_activity of[CLI_TRACKS] = {
         [CLI_COMPUTE] = CLI_COMPUTES, [CLI_IN] = CLI_MOVES,      [CLI_OUT] = CLI_MOVES,
         [CLI_WIRE] = CLI_IDLES,       [CLI_WAITING] = CLI_WAITS, [CLI_PREPARING] = CLI_PREPARES};
-    return of[event->track];
+    return is_kind(event, "stolen") ? CLI_STEALS : of[event->track];
 }
 
 /* ---- intervals ---------------------------------------------------------------------------------------------------- */
@@ -81,13 +83,22 @@ static int64_t uncovered(const struct moments *moments, int64_t begin, int64_t e
 
 /* ---- where the time went ------------------------------------------------------------------------------------------- */
 
+int64_t cli_recorded_from(const cli_timeline *trace, int p)
+{
+    const cli_peer *peer = &trace->peer[p];
+    int64_t from = trace->end;
+    for (int64_t n = 0; n < peer->count; n++)
+        from = least(from, peer->event[n].begin);
+    return peer->dropped > 0 ? greatest(trace->begin, from) : trace->begin;
+}
+
 static void spend(const cli_timeline *trace, int p, cli_spent *spent)
 {
     const cli_peer *peer = &trace->peer[p];
-    int64_t rest = trace->end - trace->begin;
+    int64_t begin = cli_recorded_from(trace, p), rest = trace->end - begin;
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++) {
         struct moments moments = select_events(peer, CLI_COMPUTES, last);
-        int64_t left = uncovered(&moments, trace->begin, trace->end);
+        int64_t left = uncovered(&moments, begin, trace->end);
         spent->ns[last] = rest - left;
         rest = left;
         free(moments.at);
@@ -150,6 +161,7 @@ static int64_t begin_of(const cli_timeline *trace, int column, int columns)
 void cli_trace_mostly(const cli_timeline *trace, int p, int columns, cli_activity mostly_out[])
 {
     struct moments moments[CLI_WAITS + 1];
+    int64_t from = cli_recorded_from(trace, p);
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++)
         moments[last] = select_events(&trace->peer[p], CLI_COMPUTES, last);
     for (int c = 0; c < columns; c++) {
@@ -164,13 +176,14 @@ void cli_trace_mostly(const cli_timeline *trace, int p, int columns, cli_activit
             rest = left;
         }
         if (rest > most || most == 0)
-            mostly_out[c] = CLI_IDLES;
+            mostly_out[c] = (begin + end) / 2 < from ? CLI_ACTIVITIES : CLI_IDLES;
     }
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++)
         free(moments[last].at);
 }
 
-bool cli_trace_shares(const cli_timeline *trace, int p, cli_track track, int columns, double share_out[])
+bool cli_trace_shares(const cli_timeline *trace, int p, cli_track track, const char *kind, int columns,
+                      double share_out[])
 {
     const cli_peer *peer = &trace->peer[p];
     double each = (double)(trace->end - trace->begin) / columns;
@@ -179,7 +192,7 @@ bool cli_trace_shares(const cli_timeline *trace, int p, cli_track track, int col
     memset(share_out, 0, (size_t)columns * sizeof *share_out);
     for (int64_t n = 0; n < peer->count; n++) {
         const cli_event *event = &peer->event[n];
-        if (event->track != track)
+        if (event->track != track || (kind != NULL && !is_kind(event, kind)))
             continue;
         any = true;
         double begin = (double)(greatest(event->begin, covered) - trace->begin),
@@ -227,6 +240,7 @@ struct place {
     int64_t time;
     int64_t slack;          /* by how much the clocks of this process and of the one before may differ, ns */
     const cli_event *cause; /* work on which the last step depended; NULL: not known */
+    int victim;             /* process whose batch the last step ran or prepared; -1: none */
 };
 
 static int compare_ends(const void *left, const void *right)
@@ -252,8 +266,6 @@ static int compare_causes(const void *left, const void *right)
         return a->batch < b->batch ? -1 : 1;
     return a->other != b->other ? (a->other < b->other ? -1 : 1) : (int)a->written - (int)b->written;
 }
-
-static bool is_kind(const cli_event *event, const char *kind) { return strcmp(event->kind, kind) == 0; }
 
 static bool is_ended(const cli_event *event)
 {
@@ -368,7 +380,7 @@ static const cli_event *cause_of(const struct path *path, const cli_event *event
 
 static void go_back(struct place *place, int64_t time, const cli_event *cause)
 {
-    *place = (struct place){.peer = place->peer, .time = time, .cause = cause};
+    *place = (struct place){.peer = place->peer, .time = time, .cause = cause, .victim = -1};
 }
 
 /* Continue with another process, at the same time or an earlier one. */
@@ -379,7 +391,30 @@ static void go_to(const struct path *path, struct place *place, int p, int64_t t
                             .jumps = time < place->time ? 0 : place->jumps + 1,
                             .time = time,
                             .slack = (int64_t)(1000 * error_us),
-                            .cause = cause};
+                            .cause = cause,
+                            .victim = -1};
+}
+
+/* Whether a node had nothing to do before it ran a batch of another one: its work had ended before the batch was
+ * launched, or longer before the batch began than asking for it takes. */
+static bool waited_for_loan(const struct place *place, const cli_event *work)
+{
+    const int64_t asking = 100000; /* ns; a question and its answer between processes take 20 to 60 us */
+    bool queued = work != NULL && place->cause != NULL && place->cause->begin < work->end;
+    return place->victim >= 0 && !queued && (work == NULL || place->time - work->end > asking);
+}
+
+/* Continue with the node whose batch was taken: with what it was doing, and otherwise with what it did before. */
+static void go_to_victim(struct path *path, struct place *place)
+{
+    int victim = place->victim;
+    const cli_event *running = last_begun(&path->known[victim].work, place->time);
+    int64_t time = place->time;
+    if (running != NULL && running->end > time) {
+        add_step(path, victim, running, running->begin, time);
+        time = running->begin;
+    }
+    go_to(path, place, victim, time, NULL);
 }
 
 /* The work that ended last before a place. Work that still runs there is not the cause, because nothing depends on it
@@ -414,6 +449,8 @@ static void explain_gap(struct path *path, struct place *place, const cli_event 
         add_step(path, p, NULL, arrival->end, time);
         add_step(path, p, arrival, arrival->begin, arrival->end);
         go_to(path, place, arrival->other, arrival->begin, cause_of(path, arrival));
+    } else if (waited_for_loan(place, work) && place->jumps < path->trace->peer_count && place->jumps < MOST_JUMPS) {
+        go_to_victim(path, place);
     } else if (matters && wait->other >= 0 && wait->other != p && place->jumps < path->trace->peer_count &&
                place->jumps < MOST_JUMPS) {
         int64_t until = least(wait->end, time);
@@ -427,14 +464,16 @@ static void explain_gap(struct path *path, struct place *place, const cli_event 
         go_back(place, running->begin, NULL);
     } else { /* without a wait, the program was busy with code of its own */
         int64_t begin = waits ? greatest(end, wait->begin) : end;
+        int victim = place->victim;
         add_step(path, waits ? p : program, NULL, begin, time);
         go_back(place, begin, NULL);
+        place->victim = victim;
     }
 }
 
 static void walk(struct path *path, const cli_event *last)
 {
-    struct place place = {.peer = last->peer, .time = last->end};
+    struct place place = {.peer = last->peer, .time = last->end, .victim = -1};
     while (place.time > path->trace->begin) {
         const cli_event *work = previous_work(path, &place);
         if (work == NULL || (work->end < place.time && (work != place.cause || !is_kind(work, "pack")))) {
@@ -445,7 +484,10 @@ static void walk(struct path *path, const cli_event *last)
         add_step(path, place.peer, NULL, end, place.time); /* the time between the packing of elements and their
                                                               sending */
         add_step(path, place.peer, work, work->begin, end);
+        bool prepares = cli_activity_of(work) == CLI_PREPARES || is_kind(work, "stage");
+        int victim = is_kind(work, "stolen") ? work->other : prepares ? place.victim : -1;
         go_back(&place, work->begin, cause_of(path, work));
+        place.victim = victim;
     }
 }
 

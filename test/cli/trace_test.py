@@ -80,9 +80,9 @@ class Trace(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("run.json: 2 nodes, ", done.stdout)
             for name in ("node 0", "node 1", "the program"):
-                shares = re.search(rf"^{name} +" + 5 * r"([0-9.]+) % *", done.stdout, re.MULTILINE).groups()
+                shares = re.search(rf"^{name} +" + 6 * r"([0-9.]+) % *", done.stdout, re.MULTILINE).groups()
                 self.assertAlmostEqual(sum(map(float, shares)), 100, delta=0.3)
-                self.assertRegex(done.stdout, rf"(?m)^{name} +\|[#=p. ]{{64}}\|$")
+                self.assertRegex(done.stdout, rf"(?m)^{name} +\|[#s=p. ]{{64}}\|$")
             path = done.stdout[done.stdout.index("Critical path"):done.stdout.index("Timeline")]
             self.assertRegex(path, r"node [01], (compile|launch|kernels|load)")
             self.assertGreater(sum(map(float, re.findall(r"(?m)^ +([0-9.]+) %", path))), 90)
@@ -225,6 +225,23 @@ class Trace(unittest.TestCase):
         shown = self.trace_of(waits, nodes=3)
         self.assertRegex(shown, r"(?m)^node 0 .* 77.0 %     23.0 %  node 1 40.0 %, node 2 30.0 %, elements 5.0 %$")
 
+    def test_batches_of_other_nodes_are_shown_apart(self):
+        by = {"peer": "node 1"}
+        stolen = [("node 0", "kernels", 0, 30), ("node 0", "stolen", 30, 60, by), ("node 0", "stolen", 60, 80, by),
+                  ("node 1", "kernels", 0, 100)]
+        shown = self.trace_of(stolen)
+        self.assertRegex(shown, r"(?m)^node 0 +30\.0 % +50\.0 % +0\.0 % +0\.0 % +0\.0 % +20\.0 %")
+        self.assertIn("\nnode 0 ran 2 loans of node 1, 50 us\n", shown)
+        self.assertRegex(shown, r"(?m)^node 0 +\|#{19}s{32} {13}\|$")
+        self.trace_of(stolen, "--svg", "made.svg")
+        self.assertIn('fill="#7a4fb5"', (self.folder / "made.svg").read_text().partition("moving in")[0])
+
+    def test_dropped_time_is_not_idle(self):
+        shown = self.trace_of([("node 0", "kernels", 75, 100), ("the program", "wait", 0, 100)], dropped=3)
+        self.assertRegex(shown, r"(?m)^node 0 +25\.0 % +0\.0 % +0\.0 % +0\.0 % +0\.0 % +0\.0 %  75\.0 % dropped$")
+        self.assertRegex(shown, r"(?m)^node 0 +\|\?{48}#{16}\|$")
+        self.assertRegex(shown, r"(?m)^node 1 .* 100\.0 % dropped$")
+
     def test_arguments_may_come_first(self):
         shown = self.trace_of([("node 1", "kernels", 0, 12), ("node 0", "wire", 12, 20, {"peer": "node 1"}),
                                ("node 0", "kernels", 20, 50)])
@@ -274,6 +291,16 @@ class Trace(unittest.TestCase):
                   ("node 0", "wire", 20, 40, {**lent, "loan": 1, "peer": "node 1"}), ("node 0", "stolen", 40, 90)],
                  ["50 us node 0, stolen", "20 us node 0, wire from node 1", "10 us node 1, nothing recorded",
                   "7 us node 1, pack, 2 times, at most 5 us", "3 us the program, nothing recorded"]),
+                ("a node without work takes a batch from one that has compiled",
+                 [("node 0", "kernels", 0, 10), ("node 1", "compile", 0, 1000), ("node 1", "kernels", 1000, 1200),
+                  ("node 0", "plan", 1005, 1007, by), ("node 0", "launch", 1008, 1009, {**first, "batch": 2}),
+                  ("node 0", "stolen", 1010, 1215, {**first, "batch": 2, **by})],
+                 ["205 us node 0, stolen", "1 ms node 1, compile", "1 us node 0, launch", "2 us node 0, plan",
+                  "2 us the program, nothing recorded, 2 times, at most 1 us", "5 us node 1, kernels"]),
+                ("a batch of another node that waited for own work",
+                 [("node 0", "kernels", 0, 300), ("node 0", "launch", 50, 60, {**first, "batch": 2}),
+                  ("node 1", "kernels", 0, 800), ("node 0", "stolen", 500, 900, {**first, "batch": 2, **by})],
+                 ["400 us node 0, stolen", "300 us node 0, kernels", "200 us the program, nothing recorded"]),
                 ("nothing but work that goes on",
                  [("node 1", "kernels", 0, 90), ("node 0", "wait", 0, 60, by), ("node 0", "kernels", 60, 100)],
                  ["60 us node 1, kernels", "40 us node 0, kernels"]),
@@ -316,8 +343,8 @@ class Trace(unittest.TestCase):
                   ("node 1", "wait", 200, 400, {"peer": "node 0"}), ("node 1", "kernels", 400, 500)]
         shown = self.trace_of(events, "--from", "0.15ms", "--to", "350us")
         self.assertIn("made.json: 2 nodes, 200 us, 3 events", shown)
-        self.assertRegex(shown, r"(?m)^node 0 +75\.0 % +0\.0 % +0\.0 % +0\.0 % +25\.0 %")
-        self.assertRegex(shown, r"(?m)^node 1 +0\.0 % +0\.0 % +0\.0 % +75\.0 % +25\.0 %  node 0 75\.0 %")
+        self.assertRegex(shown, r"(?m)^node 0 +75\.0 % +0\.0 % +0\.0 % +0\.0 % +0\.0 % +25\.0 %")
+        self.assertRegex(shown, r"(?m)^node 1 +0\.0 % +0\.0 % +0\.0 % +0\.0 % +75\.0 % +25\.0 %  node 0 75\.0 %")
         self.assertRegex(shown, r"(?m)^ +150 us +350 us$")
         self.assertIn("2 nodes, 100 us, 1 event", self.trace_of(events, "--from=400us"))
         self.trace_of(events, "--from", "0.15ms", "--to", "350us", "--svg", "made.svg")
