@@ -1,6 +1,7 @@
 /* 11_mandelbrot.c - the Mandelbrot set: work that is uneven, under a map that divides it badly and one that divides it well.
- * With the name of a folder it leaves there a picture of the set, for each map one of who computed which pixel, and what every
- * node did and when: 11_mandelbrot /tmp && dcl trace /tmp/run.json --svg /tmp/run.svg
+ * With the name of a folder it leaves there a picture of the set, for each map one of which node owns which pixel, and what
+ * every node did and when: 11_mandelbrot /tmp && dcl trace /tmp/run.json --svg /tmp/run.svg
+ * A node computes the pixels that it owns. One that has finished helps the others; the trace shows what it computed for them.
  * On several nodes: DCL_WORKERS=local:4 11_mandelbrot /tmp
  * Built against an installed DCL: cc 11_mandelbrot.c $(pkg-config --cflags --libs dcl) */
 #include <stdio.h>
@@ -58,7 +59,7 @@ static void save(dcl_array *array, const char *name, double white)
     printf("%s\n", path);
 }
 
-/* Compute the set under a map, compare it with plain C, and say how much of the work the busiest node had. */
+/* Compute the set under a map, compare it with plain C, and say how much of the work is in the pixels of one node. */
 static bool draw(dcl_cluster *cluster, const char *text, const char *name, const uint16_t *expected)
 {
     static uint16_t found[ROWS * COLUMNS], owner[ROWS * COLUMNS];
@@ -73,7 +74,7 @@ static bool draw(dcl_cluster *cluster, const char *text, const char *name, const
         int node;
         int64_t offset;
         check(dcl_map_locate(map, &grid, (int64_t[]){e / COLUMNS, e % COLUMNS}, &node, &offset), "dcl_map_locate");
-        owner[e] = (uint16_t)(node + 1); /* who owns an element computes it */
+        owner[e] = (uint16_t)(node + 1);
         work[node % MOST_NODES] += found[e];
         wrong += found[e] != expected[e];
     }
@@ -82,8 +83,8 @@ static bool draw(dcl_cluster *cluster, const char *text, const char *name, const
         all += work[n];
     }
     check(dcl_write(W, NULL, owner, NULL), "dcl_write");
-    printf("map %s: the busiest of %d nodes had %.0f %% of the work; %d of %d pixels differ from plain C\n", text,
-           nodes, 100 * most / all, wrong, ROWS * COLUMNS);
+    printf("map %s: one of %d nodes owns %.0f %% of the work; %d of %d pixels differ from plain C\n", text, nodes,
+           100 * most / all, wrong, ROWS * COLUMNS);
     save(S, "set", 40); /* so that the steps around the set can be told apart */
     save(W, name, nodes);
     dcl_release(S);

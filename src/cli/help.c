@@ -77,9 +77,9 @@ static const char eval[] =
     "  --keys DIR          folder with the keys of this program: dcl help keys; over DCL_KEYS\n"
     "  --trace FILE        record what every node did and when, as JSON for Chrome, Perfetto and dcl trace; over "
     "DCL_TRACE\n"
-    "  --steal POLICY      whether idle nodes run batches of others: never, pays or always, each also with ,kinds; "
-    "over\n"
-    "                      DCL_STEAL\n"
+    "  --steal POLICY      whether idle nodes run batches of others: never, pays or always; pays,kinds and "
+    "always,kinds\n"
+    "                      lend to other kinds of devices, too; over DCL_STEAL\n"
     "  --progress WHEN     show on stderr what takes so long, how fast it goes and the time that is left: auto (after "
     "a\n"
     "                      second, if stderr is a terminal), always (elsewhere as lines, every few seconds) or never\n";
