@@ -359,7 +359,7 @@ int dcli_loops_put_bounds(dcli_loops_writer *writer, int number)
                       free ? loop->step < 0 ? "continue; " : "break; " : "{ ");
             blocks += !free;
         }
-    if (loop->step == 1 || loop->step == -1 || (free && dcli_loops_counts_in_steps(loop)))
+    if (loop->step == 1 || loop->step == -1 || (free && dcli_loops_step_run(loop) == loop->step))
         return blocks;
     int around[DCLI_LOOPS_DEPTH] = {0};
     list_loops(writer->tree, number, around);
@@ -515,10 +515,7 @@ static void put_loop(dcli_loops_writer *writer, const dcli_loops_node *node)
     const dcli_loops_loop *loop = &writer->tree->loop[node->number];
     bool free = run->way == DCLI_LOOPS_FREE && !dcli_loops_in(writer->headed, node->number), turned = false;
     if (free)
-        dcli_loops_put_head(writer, node->number,
-                            dcli_loops_counts_in_steps(loop) ? loop->step
-                            : loop->step > 0                 ? 1
-                                                             : -1);
+        dcli_loops_put_head(writer, node->number, dcli_loops_step_run(loop));
     if (run->turned != 0 &&
         writer->operation->run[dcli_loops_inner(writer->tree, node->number)].way == DCLI_LOOPS_FREE) {
         turned = true;

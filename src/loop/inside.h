@@ -178,9 +178,9 @@ isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, c
 void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
 /** The depth at which loop `loop` is around statement s; -1: it is not around s. */
 int dcli_loops_depth_in(const dcli_loops_tree *tree, int s, int loop);
-/** Whether a loop can count in its own steps: its first value depends on no outer counter, and its step is at most
- *  INT16_MAX in size. Other loops visit every value between the bounds. */
-bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop);
+/** The step in which a loop is run: its own, if its first value depends on no outer counter and the step is at most
+ *  INT16_MAX in size. Other loops visit every value between the bounds, in steps of 1 or -1. */
+int64_t dcli_loops_step_run(const dcli_loops_loop *loop);
 /** The values that counter number k of `inside` has in statements: a set of one dimension.
  *  @param hosts  the counters by which it is given: the first ones of `inside`. */
 isl_set *dcli_loops_counter(dcli_loops_sets *sets, dcli_loops_mask statements, const dcli_loops_hosts *inside, int k,

@@ -108,10 +108,7 @@ static bool put_strip(dcli_loops_writer *writer, const dcli_loops_node *node)
             const dcli_loops_loop *loop = &writer->tree->loop[node->number];
             bool free = writer->operation->run[node->number].way == DCLI_LOOPS_FREE;
             if (free)
-                dcli_loops_put_head(writer, node->number,
-                                    dcli_loops_counts_in_steps(loop) ? loop->step
-                                    : loop->step > 0                 ? 1
-                                                                     : -1);
+                dcli_loops_put_head(writer, node->number, dcli_loops_step_run(loop));
             size_t length = writer->out->length;
             dcli_loops_put_bounds(writer, node->number);
             if (writer->out->length != length || !put_strip(writer, node->first))

@@ -59,13 +59,15 @@ isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, c
     return isl_map_intersect_range(map, dcli_loops_at(sets, t, hosts));
 }
 
-bool dcli_loops_counts_in_steps(const dcli_loops_loop *loop)
+int64_t dcli_loops_step_run(const dcli_loops_loop *loop)
 {
     const dcli_loops_linear *first = loop->step > 0 ? &loop->low[0] : &loop->high[0];
+    bool whole = loop->step <= INT16_MAX && loop->step >= -INT16_MAX; /* most that a loop of a body may count */
     for (int d = 0; d < DCLI_LOOPS_DEPTH; d++)
-        if (first->coef[d] != 0)
-            return false;
-    return loop->step <= INT16_MAX && loop->step >= -INT16_MAX; /* most that a loop of a body may count */
+        whole &= first->coef[d] == 0;
+    if (whole)
+        return loop->step;
+    return loop->step > 0 ? 1 : -1;
 }
 
 /* Add the values of the counter at depth d of statement s to a set, which is taken; NULL: empty. */

@@ -1,5 +1,6 @@
 /* loop/walk.c - go through the operations of a plan: the loops that the program runs, and the numbers of each
  * operation. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -147,7 +148,7 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
     int64_t low, high;
     if (!evaluate(walk, &step->hosts, step->low, &low) || !evaluate(walk, &step->hosts, step->high, &high))
         return DCL_OK;
-    int64_t pace = dcli_loops_counts_in_steps(loop) ? loop->step > 0 ? loop->step : -loop->step : 1, span = high - low;
+    int64_t pace = llabs(dcli_loops_step_run(loop)), span = high - low;
     dcl_status status = DCL_OK;
     for (int64_t n = 0; n <= span && status == DCL_OK;
          n += pace) { /* if it cannot count in its steps, values between them run nothing */
