@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/check.h"
 #include "base/error.h"
 #include "kernel/guard.h"
 #include "kernel/names.h"
@@ -199,30 +200,24 @@ static bool is_decimal(const dcli_tokens *tokens, int t)
     return length < 19 && (text[0] != '0' || length == 1) && (int)strspn(text, "0123456789") >= length;
 }
 
-/* Whether tokens [t, end) have the same value in kernels, which compute with the types of the operands, as in plans, which compute with 64
- * bits: indices are long, scalars must be, and literals must be too few or too small to overflow an int. */
-static bool is_computed_alike(const dcli_body *body, int t, int end)
+/* Whether all operands of a limit's sum are long, int, or are converted to int. Other scalars would make comparisons unsigned. */
+static bool has_signed_operands(const dcli_body *body, const dcli_inner_limit *limit)
 {
-    enum { SMALL = 4 }; /* digits: products of two such literals fit */
     const dcli_tokens *tokens = &body->inside->tokens;
-    int literals = 0, longest = 0;
-    for (; t < end; t++) {
-        const dcli_token *token = &tokens->token[t];
-        if (token->kind == DCLI_TOKEN_NUMBER) {
-            if (!is_decimal(tokens, t))
-                return false;
-            literals++;
-            longest = token->length > longest ? token->length : longest;
-        }
-        const dcli_param *param = dcli_param_at(body, t);
-        if (param != NULL && param->type != DCL_INT64)
+    for (int t = limit->first; t < limit->end; t++) {
+        if (tokens->token[t].kind == DCLI_TOKEN_NUMBER && !is_decimal(tokens, t))
             return false;
+        const dcli_param *param = dcli_param_at(body, t);
+        if (param != NULL && param->type > DCL_INT64 && param->type != DCL_UINT8 && param->type != DCL_UINT16)
+            return false;
+        if (param != NULL && !dcli_affine_names(&limit->sum, (int)(param - body->params)))
+            return false; /* it cancels out, so plans do not depend on it */
     }
-    return literals < 2 || (literals == 2 && longest <= SMALL);
+    return true;
 }
 
 /* Read the limits at the beginning of a loop's statement, token t: `if (x < E) continue;` and alike, each with `break` or `continue`.
- * A sum that plans and kernels may compute differently is not used; the footprint is then larger than what is read. Any other
+ * A sum that is compared as unsigned is not used; the footprint is then larger than what is read. Any other
  * condition may read elements, which do not depend on later limits; so the limits after it are not used. */
 static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
 {
@@ -238,11 +233,13 @@ static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
             inner->limit_count == DCLI_INNER_LIMITS)
             return;
         limit->low = dcli_token_is(tokens, t + 3, "<");
+        limit->first = t + 4;
+        limit->end = close;
         if (dcli_affine_read(&reader, t + 4, close, &limit->sum) != DCL_OK) {
             dcli_error_clear();
             return;
         }
-        if (!is_computed_alike(body, t + 4, close))
+        if (!has_signed_operands(body, limit))
             continue;
         bool of_indices = limit->sum.boundary == 0;
         for (int k = 0; k < limit->sum.count; k++)
@@ -342,6 +339,34 @@ static bool find_values(const dcli_body *body, const dcli_affine *sum, const dcl
     return true;
 }
 
+/* Whether a limit has the same value in kernels as in plans, which compute with 64 bits. Kernels compute with int as long as no operand is
+ * long, so the operands of type int, literals among them, must be too small for an overflow. */
+static bool is_computed_alike(const dcli_body *body, const dcli_inner_limit *limit, const dcli_scalar values[])
+{
+    const dcli_tokens *tokens = &body->inside->tokens;
+    int literals = 0, scalars = 0;
+    int64_t largest = 2; /* so that sums of operands are no larger than products of as many */
+    bool multiplies = false;
+    for (int t = limit->first; t < limit->end; t++) {
+        const dcli_param *param = dcli_param_at(body, t);
+        int64_t value = 0;
+        if (tokens->token[t].kind == DCLI_TOKEN_NUMBER) {
+            value = strtoll(tokens->text + tokens->token[t].start, NULL, 10);
+            literals++;
+        } else if (param != NULL && param->type != DCL_INT64) {
+            const dcli_scalar *scalar = &values[param - body->params];
+            value = param->type < DCL_INT64 ? llabs(scalar->i) : (int64_t)scalar->u;
+            scalars++;
+        }
+        largest = dcli_max(largest, value);
+        multiplies |= dcli_token_is(tokens, t, "*");
+    }
+    wide bound = multiplies ? 1 : (wide)largest * (literals + scalars);
+    for (int n = 0; multiplies && n < literals + scalars && bound <= INT32_MAX; n++)
+        bound *= largest;
+    return (literals <= 1 && scalars == 0) || bound <= INT32_MAX;
+}
+
 void dcli_inner_narrow(const dcli_body *body, int a, const dcli_scalar values[], const dcl_box *box, int64_t begin[],
                        int64_t count[])
 {
@@ -354,7 +379,8 @@ void dcli_inner_narrow(const dcli_body *body, int a, const dcli_scalar values[],
             continue; /* it was checked before planning */
         wide least = begin[k], most = least + count[k] - 1, step = llabs(inner->step);
         for (int n = 0; n < inner->limit_count; n++) {
-            if (!find_values(body, &inner->limits[n].sum, values, box, &low, &high))
+            if (!is_computed_alike(body, &inner->limits[n], values) ||
+                !find_values(body, &inner->limits[n].sum, values, box, &low, &high))
                 continue;
             /* how far the first value of the variable is before the limit, in the direction of the loop */
             wide before = (inner->limits[n].low ? low - first : high - first) * (inner->step > 0 ? 1 : -1);

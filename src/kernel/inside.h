@@ -47,7 +47,8 @@ enum { DCLI_INNER_LIMITS = 4 };
 /** A limit at the beginning of a loop: where the loop's variable is less than `sum` (low), or greater (not low), the rest of the loop's
  *  statement is not executed. */
 typedef struct dcli_inner_limit {
-    dcli_affine sum; /* of indices, literals and scalars of type long */
+    dcli_affine sum; /* of indices, literals and signed scalars */
+    int first, end;  /* its tokens: [first, end) */
     bool low;
 } dcli_inner_limit;
 

@@ -140,7 +140,7 @@ ParameterizedTest(struct loop_case *c, kernel_subscript, loops)
 /* ---- limits of loops ----------------------------------------------------------------------------------------------- */
 
 struct limit_case {
-    char what[40], loop[40], limits[80]; /* around A(d), with n = 5 int64 and m = 5 int32 */
+    char what[40], loop[40], limits[80]; /* around A(d), with n = 5 int64, m = 5 int32, b = 3 uint8, u = 5 uint32 */
     char found[24];                      /* the counters that may occur for i in 10..19: "first + count" */
 };
 
@@ -161,8 +161,14 @@ ParameterizedTestParameters(kernel_subscript, limits)
         {"a long literal", UP, "if (d > i - 3000000000) break;", "0 + 0"},
         {"a loop that falls", DOWN, "if (d > i) continue;", "27 + 7"},
         {"its other end", DOWN, "if (d < i) break;", "0 + 30"},
+        {"an int", UP, "if (d < i - m) continue;", "5 + 95"},
+        {"ints that cannot overflow", UP, "if (d < 3 * m - 7 + i) continue; if (d > m * m + i) break;", "18 + 27"},
+        {"a byte is an int", UP, "if (d < i - b) continue;", "7 + 93"},
         /* not used */
-        {"an int may wrap around", UP, "if (d < i - m) continue;", "0 + 100"},
+        {"ints that may overflow", UP, "if (d < 400000000 * m + i) continue;", "0 + 100"},
+        {"a sum that may overflow", UP, "if (d > 2000000000 + m + i + 2000000000) continue;", "0 + 100"},
+        {"an unsigned scalar", UP, "if (d < i - u) continue;", "0 + 100"},
+        {"a scalar that cancels out", UP, "if (d < i + m - m) continue;", "0 + 100"},
         {"so may literals", UP, "if (d < 99999 * 99999 * i) continue;", "0 + 100"},
         {"an unsigned literal", UP, "if (d < 20u) continue;", "0 + 100"},
         {"an unsigned variable", "uint d = 0; d < 100; d++", "if (d > -5) break;", "0 + 100"},
@@ -170,7 +176,7 @@ ParameterizedTestParameters(kernel_subscript, limits)
         {"another comparison", UP, "if (d <= i) continue;", "0 + 100"},
         {"after another statement", UP, "s++; if (d < i) continue;", "0 + 100"},
         {"more than one statement", UP, "if (d < i) { s++; continue; }", "0 + 100"},
-        {"one that is not used before one that is", UP, "if (d < m) continue; if (d < i) continue;", "10 + 90"},
+        {"one that is not used before one that is", UP, "if (d < u) continue; if (d < i) continue;", "10 + 90"},
         {"one that reads before one that is used", UP, "if (d < A(d) - 40) break; if (d < i) continue;", "0 + 100"},
         {"one that reads after one that is used", UP, "if (d < i) continue; if (d < A(d) - 40) break;", "10 + 90"},
     };
@@ -182,9 +188,10 @@ ParameterizedTest(struct limit_case *c, kernel_subscript, limits)
     char text[256], found[48];
     snprintf(text, sizeof text, "float s = 0; for (%s) { %s s += A(d); } C(i) = s;", c->loop, c->limits);
     dcli_body *body;
-    cr_assert_eq(test_parse("out C 1, in A 1, value n int64, value m int32", text, &body), DCL_OK, "%s: %s", c->what,
-                 dcl_error());
-    const dcli_scalar values[4] = {[2].i = 5, [3].i = 5};
+    cr_assert_eq(
+        test_parse("out C 1, in A 1, value n int64, value m int32, value b uint8, value u uint32", text, &body), DCL_OK,
+        "%s: %s", c->what, dcl_error());
+    const dcli_scalar values[6] = {[2].i = 5, [3].i = 5, [4].u = 3, [5].u = 5};
     const dcl_box box = dcl_box_nd(1, (int64_t[]){10}, (int64_t[]){10});
     dcli_subscripts subscripts;
     int64_t first[DCL_MAX_RANK] = {0};
