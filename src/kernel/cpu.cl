@@ -16,7 +16,3 @@ static inline __attribute__((always_inline)) void dcl_widen(const int16 dcl_x) {
 #define dcl_widen(x)
 #endif
 #define DCL_UNROLL _Pragma("unroll")
-/* AVX-512 leaves out elements of vectors at no cost. */
-#if defined(__clang__) && defined(__AVX512VL__)
-#define DCL_MASKS
-#endif

@@ -8,6 +8,7 @@
 #include "kernel/keyed.h"
 #include "kernel/lanes.h"
 #include "kernel/source_bundle.h"
+#include "kernel/sweep.h"
 #include "kernel/tile_kernel.h"
 
 /* ---- the layout of a row -------------------------------------------------------------------------------------------- */
@@ -280,20 +281,29 @@ static void widen_for_lanes(const dcli_body *body, int64_t elements, int units, 
     shape[last] = dcli_min(count[last], dcli_max(shape[last], least));
 }
 
-/* Lengthen rows to whole bundles, whose elements are added together (kernel/source_bundle.h), if several rows per unit
- * are left. */
-static void widen_for_bundles(const dcli_body *body, int units, const int64_t count[], int64_t shape[])
+/* Lengthen rows along axis m to a multiple of `least`, if several rows per unit are left. */
+static void widen(int rank, int m, int64_t least, int units, const int64_t count[], int64_t shape[])
 {
     enum { LEAST_PER_UNIT = 4 };
-    int last = body->space_rank - 1;
-    if (!dcli_is_bundled(body))
-        return;
-    int height = dcli_bundle_height(body);
-    int64_t whole = dcli_ceil_div(shape[last], height) * height, rows = dcli_ceil_div(count[last], whole);
-    for (int m = 0; m < last; m++)
-        rows *= dcli_ceil_div(count[m], shape[m]);
+    int64_t whole = dcli_ceil_div(shape[m], least) * least, rows = dcli_ceil_div(count[m], whole);
+    for (int other = 0; other < rank; other++)
+        rows *= other != m ? dcli_ceil_div(count[other], shape[other]) : 1;
     if (rows >= LEAST_PER_UNIT * units)
-        shape[last] = dcli_min(count[last], whole);
+        shape[m] = dcli_min(count[m], whole);
+}
+
+/* Lengthen rows to whole bundles, whose elements are added together (kernel/source_bundle.h). */
+static void widen_for_bundles(const dcli_body *body, int units, const int64_t count[], int64_t shape[])
+{
+    if (dcli_is_bundled(body))
+        widen(body->space_rank, body->space_rank - 1, dcli_bundle_height(body), units, count, shape);
+}
+
+/* Lengthen rows to whole sweeps, whose lines are computed together (kernel/sweep.h). */
+static void widen_for_sweeps(const dcli_body *body, int units, const int64_t count[], int64_t shape[])
+{
+    if (body->space_rank > 1 && dcli_sweeps(body))
+        widen(body->space_rank, body->space_rank - 2, DCLI_SWEEP_LINES, units, count, shape);
 }
 
 bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units, double element_ns,
@@ -316,5 +326,6 @@ bool dcli_body_row_shape(const dcli_body *body, const int64_t count[], int units
         cut_rows(body->space_rank, wanted, shape_out);
     widen_for_lanes(body, elements, units, count, shape_out);
     widen_for_bundles(body, units, count, shape_out);
+    widen_for_sweeps(body, units, count, shape_out);
     return by_cost && element_ns >= COSTLY_NS;
 }

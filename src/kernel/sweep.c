@@ -27,7 +27,7 @@ enum {
     STACKED_STEPS = 4,  /* steps of a loop at once, of several lines: their factors stay in registers */
     SINGLE_STEPS = 8,   /* of one line */
     AT_ENDS = 16,       /* elements at once that run steps which not all elements of a strip have in common */
-    AT_EDGES = 32,      /* most elements at once where lines have ranges of their own */
+    AT_EDGES = 32,      /* most elements at an end of a strip that are not in the range of all of its lines */
     STACKED_BYTES = 64, /* of vectors, where several lines share what they read */
     SINGLE_BYTES = 32   /* of two vectors at once */
 };
@@ -54,7 +54,8 @@ struct sweep {
     /* of the text that is being generated: */
     dcli_nest *nest, unit; /* nest: of the kernel; unit: the same, with steps 1 where dcl_unit has them */
     int lines;
-    bool ragged;  /* lines run elements of their own ranges only */
+    bool
+        ragged; /* strips contain elements that are not in the ranges of all lines: they are computed, but not stored */
     int distance; /* on GPUs: between elements of a line; 0 on CPUs */
     int depths;   /* how many depths of the tree have a number */
     int tests;
@@ -440,8 +441,6 @@ static void open_range(const struct sweep *s, int r)
         dcli_text_put(s->nest->out, "    if ((ulong)(dcl_v + dcl_k - dcl_from%d) < dcl_wide%d) {\n", r, r);
 }
 
-static void close_range(const struct sweep *s) { dcli_text_put(s->nest->out, s->ragged ? "    }\n" : ""); }
-
 static void end_line(const struct sweep *s)
 {
     dcli_text *out = s->nest->out;
@@ -484,15 +483,22 @@ static void open_elements(const struct sweep *s, int d)
 /* Whether statements after tokens [t, end) use variable v, which they declare. */
 static bool outlives(const struct sweep *s, int v, int end) { return uses(s, v, end, (int)s->tokens->count, false); }
 
-/* Keep or load the variables that tokens [t, end) use for line r. @param step  they are a step of a loop: what they declare ends with
- * the step. */
+/* Whether tokens [t, end) need the value of variable v from before them (`load`), or what comes after needs theirs. @param step  they
+ * are a step of a loop: what they declare ends with the step. */
+static bool is_passed(const struct sweep *s, int v, int t, int end, bool step, bool load)
+{
+    if (!uses(s, v, t, end, false))
+        return false;
+    if (declares(s, v, t, end))
+        return !load && !step && outlives(s, v, end);
+    return load || uses(s, v, t, end, true);
+}
+
+/* Keep or load the variables that tokens [t, end) use for line r. */
 static void put_variables(const struct sweep *s, int r, int t, int end, bool step, bool load)
 {
     for (int v = 0; v < s->names; v++) {
-        bool declared = declares(s, v, t, end);
-        if (!uses(s, v, t, end, false) || (load       ? declared
-                                           : declared ? step || !outlives(s, v, end)
-                                                      : !uses(s, v, t, end, true)))
+        if (!is_passed(s, v, t, end, step, load))
             continue;
         const dcli_token *name = &s->tokens->token[s->variable[v].name];
         const char *text = s->tokens->text + name->start;
@@ -508,6 +514,22 @@ static void put_variables(const struct sweep *s, int r, int t, int end, bool ste
     }
 }
 
+/* Close the block that open_range() has opened around plain statements, tokens [t, end). Variables of other elements become 0, because
+ * loops calculate with them, and processors are slow with some numbers that they would contain by chance. */
+static void close_range(const struct sweep *s, int r, int t, int end)
+{
+    if (!s->ragged)
+        return;
+    dcli_text_put(s->nest->out, "    } else {\n");
+    for (int v = 0; v < s->names; v++)
+        if (is_passed(s, v, t, end, false, false)) {
+            const dcli_token *name = &s->tokens->token[s->variable[v].name];
+            dcli_text_put(s->nest->out, "    dcl_z%d_%.*s[dcl_k] = 0;\n", r, name->length,
+                          s->tokens->text + name->start);
+        }
+    dcli_text_put(s->nest->out, "    }\n");
+}
+
 static int widest_bytes(const dcli_body *body)
 {
     int widest = 4;
@@ -518,46 +540,6 @@ static int widest_bytes(const dcli_body *body)
     return widest;
 }
 
-/* Whether tokens [t, end), which a loop contains, read the same element by access a for all elements of a line, in any case. */
-static bool is_uniform(const struct sweep *s, int a, int t, int end)
-{
-    const dcli_body *body = s->body;
-    const dcli_body_access *access = &body->access[a];
-    bool named = false;
-    for (int64_t p = 0; p < body->inside->place_count; p++)
-        named |=
-            body->inside->place[p].access == a && body->inside->place[p].name >= t && body->inside->place[p].name < end;
-    for (int k = 0; k < body->inside->access_inner_count[a]; k++) {
-        const dcli_inner *inner = &body->inside->inner[body->inside->access_inner[a][k]];
-        named &= inner->begin < t && inner->end >= end;
-    }
-    return named && !access->written && !dcli_inside_depends(body, a, s->nest->innermost);
-}
-
-/* Emit the reads that are the same for all elements of line r in step n of loop q, if the line runs some element of depth d. Compilers
- * would gather them for each element, because they depend on the condition that the element is in the line's range. */
-static void put_uniform(const struct sweep *s, int r, int t, int end, int d, int q, int n)
-{
-    dcli_text *out = s->nest->out;
-    for (int a = 0; a < s->body->access_count; a++) {
-        if (!is_uniform(s, a, t, end))
-            continue;
-        dcli_text_put(
-            out,
-            "    %s dcl_h%d_%d_%d = 0;\n    if (dcl_wide%d > 0 && dcl_from%d < dcl_v + dcl_b%d && dcl_from%d + "
-            "(long)dcl_wide%d > dcl_v + "
-            "dcl_a%d) {\n    const ",
-            dcli_kernel_type(s->body->params[s->body->access[a].param].type), r, n, a, r, r, d, r, r, d);
-        put_token(s, s->body->inside->inner[q].name - 1);
-        dcli_text_put(out, " ");
-        put_token(s, s->body->inside->inner[q].name);
-        dcli_text_put(out, " = dcl_c%d + %d;\n", q, n);
-        begin_line(s, r, false);
-        dcli_text_put(out, "    dcl_h%d_%d_%d = dcl_a%d;\n    }\n", r, n, a, a);
-        end_line(s);
-    }
-}
-
 /* Emit plain statements, tokens [t, end), for the elements of depth d.
  *  @param q       the loop of which `steps` steps are run, from its counter dcl_c<q> on; -1: none
  *  @param tested  only where all tests hold, and with checks in dcl_checked */
@@ -565,35 +547,24 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
 {
     dcli_text *out = s->nest->out;
     bool checked = tested && s->nest->variant != DCLI_VARIANT_UNIT;
-    /* In a loop, variables of elements out of range are loaded and stored, too: after a store with a mask, a load of the same
-     * place would have to wait until the store has ended. */
-    bool kept = q >= 0;
-    bool hoisted = s->ragged && q >= 0 && !tested;
-    for (int r = 0; r < s->lines && hoisted; r++)
-        for (int n = 0; n < steps; n++)
-            put_uniform(s, r, t, end, d, q, n);
+    const bool step = q >= 0;
     if (!checked && s->distance == 0)
         dcli_text_put(out, "#pragma clang loop vectorize_width(%d) interleave_count(%d)\n",
                       (s->lines > 1 ? STACKED_BYTES : SINGLE_BYTES) / widest_bytes(s->body), s->lines > 1 ? 1 : 2);
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, checked);
-        if (!kept)
+        if (!step)
             open_range(s, r);
-        put_variables(s, r, t, end, q >= 0, true);
-        if (kept)
-            open_range(s, r);
+        put_variables(s, r, t, end, step, true);
         for (int n = 0; n < steps; n++) {
-            if (q >= 0) {
+            if (step) {
                 dcli_text_put(out, "    {\n    const ");
                 put_token(s, s->body->inside->inner[q].name - 1);
                 dcli_text_put(out, " ");
                 put_token(s, s->body->inside->inner[q].name);
                 dcli_text_put(out, " = dcl_c%d + %d;\n", q, n);
             }
-            for (int a = 0; a < s->body->access_count && hoisted; a++)
-                if (is_uniform(s, a, t, end))
-                    dcli_text_put(out, "#undef dcl_a%d\n#define dcl_a%d dcl_h%d_%d_%d\n", a, a, r, n, a);
             if (tested && s->tests > 0)
                 dcli_text_put(out, "    if (1");
             for (int k = 0; tested && k < s->tests; k++) {
@@ -604,17 +575,15 @@ static void put_plain(const struct sweep *s, int t, int end, int d, int q, int s
             dcli_text_put(out, tested && s->tests > 0 ? ") {\n" : "");
             put_range(s, t, end);
             if (tested && s->tests > 0) {
-                put_variables(s, r, t, end, q >= 0, false);
+                put_variables(s, r, t, end, step, false);
                 dcli_text_put(out, "    }\n");
             }
-            dcli_text_put(out, q >= 0 ? "    }\n" : "");
+            dcli_text_put(out, step ? "    }\n" : "");
         }
-        if (kept)
-            close_range(s);
         if (!tested || s->tests == 0)
-            put_variables(s, r, t, end, q >= 0, false);
-        if (!kept)
-            close_range(s);
+            put_variables(s, r, t, end, step, false);
+        if (!step)
+            close_range(s, r, t, end);
         end_line(s);
     }
     dcli_text_put(out, "    }\n");
@@ -726,7 +695,6 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
     open_elements(s, d);
     for (int r = 0; r < s->lines; r++) {
         begin_line(s, r, false);
-        open_range(s, r);
         dcli_text_put(out, "    {\n    long dcl_l = dcl_begin, dcl_h = dcl_end;\n");
         for (int at = t, next; at < end; at = next) {
             bool low = dcli_token_is(s->tokens, at + 3, "<");
@@ -739,7 +707,6 @@ static void put_limits(const struct sweep *s, int q, int t, int end, int d)
         dcli_text_put(
             out, "    dcl_lowest = dcl_min(dcl_lowest, dcl_l);\n    dcl_low = dcl_max(dcl_low, dcl_l);\n"
                  "    dcl_highest = dcl_max(dcl_highest, dcl_h);\n    dcl_high = dcl_min(dcl_high, dcl_h);\n    }\n");
-        close_range(s);
         end_line(s);
     }
     dcli_text_put(out, "    }\n");
@@ -911,22 +878,25 @@ static void put_sweep(struct sweep *s, int elements)
     put_statements(s, 0, (int)s->tokens->count, 0);
 }
 
-/* Emit the strips of `lines` neighbouring lines. The first one has counter dcl_u along the axis before the innermost
- * one.
+/* Emit the strips of `lines` neighbouring lines, of about equal lengths. The first line has counter dcl_u along the axis before the
+ * innermost one.
  * @param first, end  counters of the innermost axis: numbers or variables of the kernel. */
 static void put_strips(struct sweep *s, int lines, const char *first, const char *end)
 {
-    const int elements = s->ragged ? AT_EDGES : DCLI_SWEEP_ELEMENTS;
+    const int lanes = STACKED_BYTES / widest_bytes(s->body);
     s->lines = lines;
     s->unit = *s->nest;
     s->unit.variant = DCLI_VARIANT_UNIT;
     put_line_indices(s);
     dcli_text_put(s->nest->out,
                   "    for (long dcl_v = %s, dcl_m; dcl_v < %s; dcl_v += dcl_m) {\n"
-                  "    dcl_m = dcl_min(%s - dcl_v, (long)%d);\n    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n"
-                  "    const bool dcl_all0 = true;\n    dcl_widen(0);\n",
-                  first, end, end, elements);
-    put_sweep(s, elements);
+                  "    dcl_m = %s - dcl_v;\n"
+                  "    if (dcl_m > %d) {\n    const long dcl_strips = (dcl_m + %d) / %d;\n"
+                  "    dcl_m = ((dcl_m + dcl_strips - 1) / dcl_strips + %d) / %d * %d;\n    }\n"
+                  "    const long dcl_a0 = 0, dcl_b0 = dcl_m;\n    const bool dcl_all0 = true;\n    dcl_widen(0);\n",
+                  first, end, end, DCLI_SWEEP_ELEMENTS, DCLI_SWEEP_ELEMENTS - 1, DCLI_SWEEP_ELEMENTS, lanes - 1, lanes,
+                  lanes);
+    put_sweep(s, DCLI_SWEEP_ELEMENTS);
     dcli_text_put(s->nest->out, "    }\n");
 }
 
@@ -967,7 +937,8 @@ static void put_ranges(const struct sweep *s)
                   "    dcl_shared_low = dcl_max(dcl_shared_low, dcl_begin%d);\n    dcl_shared_high = "
                   "dcl_min(dcl_shared_high, dcl_end%d);\n"
                   "    dcl_least = dcl_min(dcl_least, dcl_begin%d);\n    dcl_most = dcl_max(dcl_most, dcl_end%d);\n"
-                  "    }\n",
+                  "    }\n"
+                  "    const bool dcl_shared = dcl_shared_low < dcl_shared_high;\n",
                   v, v, v, v, v, v, v);
     for (int r = 0; r < DCLI_SWEEP_LINES; r++)
         dcli_text_put(
@@ -976,78 +947,72 @@ static void put_ranges(const struct sweep *s)
             r, r, r, r);
 }
 
-/* Emit the choice whether the elements at the ends of a group's lines are run together: if the device can leave out elements of
- * vectors, and there are at most AT_EDGES of them on each side. Then what the lines have in common begins and ends at multiples of a vector's size. */
+/* Whether the loops of a body may run for elements that are not in the index space of an operation. Such elements are in the work's box,
+ * so what they read is in memory. But loops must not write arrays, and a division of integers could fail. */
+static bool may_exceed(const struct sweep *s)
+{
+    const dcli_body *body = s->body;
+    for (int q = 0; q < (int)body->inside->inner_count; q++) {
+        int first, end = statements_of(s, q, &first);
+        for (int t = first; t < end; t++)
+            if (dcli_token_in(s->tokens, t, "/ % /= %="))
+                return false;
+        for (int64_t p = 0; p < body->inside->place_count; p++) {
+            const dcli_place *place = &body->inside->place[p];
+            if (place->name >= first && place->name < end && body->access[place->access].written)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Emit the choice of dcl_whole: whether the elements in the ranges of some lines are run for all lines, if they are few. Then the strip
+ * begins and ends at multiples of a vector's size, if these are in the box. */
 static void put_choice(const struct sweep *s)
 {
-    dcli_nest *nest = s->nest;
-    dcli_text *out = nest->out;
+    const dcli_nest *nest = s->nest;
     int a = 0;
     while (!nest->body->access[a].written)
         a++;
     const char *type = dcli_kernel_type(nest->body->params[nest->body->access[a].param].type);
-    dcli_text_put(out,
-                  "#ifdef DCL_MASKS\n    {\n"
-                  "    const long dcl_lead = ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_shared_low) & %d) / sizeof(%s);\n"
-                  "    long dcl_whole = dcl_shared_low + (dcl_lead > 0 ? %d / (long)sizeof(%s) - dcl_lead : 0);\n"
-                  "    long dcl_whole_end = dcl_shared_high - ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_shared_high) & %d) / "
-                  "sizeof(%s);\n"
-                  "    if (dcl_whole >= dcl_whole_end)\n        dcl_whole = dcl_whole_end = dcl_most;\n"
-                  "    dcl_ragged = dcl_lines > 1 && dcl_least < dcl_most && dcl_whole - dcl_least <= %d && "
-                  "dcl_most - dcl_whole_end <= %d;\n"
-                  "    dcl_shared_low = dcl_ragged ? dcl_whole : dcl_shared_low;\n    dcl_shared_high = dcl_ragged ? "
-                  "dcl_whole_end : dcl_shared_high;\n"
-                  "    }\n#endif\n",
-                  a, a, nest->level[a], STACKED_BYTES - 1, type, STACKED_BYTES, type, a, a, nest->level[a],
-                  STACKED_BYTES - 1, type, AT_EDGES, AT_EDGES);
-}
-
-/* Emit the strips at both ends of a group's lines, if put_choice() has chosen them. They are whole vectors, because compilers would
- * compute a remainder element by element. */
-static void put_edges(struct sweep *s)
-{
     const int lanes = STACKED_BYTES / widest_bytes(s->body);
-    dcli_text_put(
-        s->nest->out,
-        "#ifdef DCL_MASKS\n    for (int dcl_side = dcl_ragged ? 0 : 2; dcl_side < 2; dcl_side++) {\n"
-        "    const long dcl_length = dcl_side == 0 ? dcl_shared_low - dcl_least : dcl_most - dcl_shared_high;\n"
-        "    const long dcl_vectors = (dcl_length + %d) / %d * %d;\n"
-        "    const long dcl_side_low = dcl_side == 0 ? dcl_shared_low - dcl_vectors : dcl_shared_high,\n"
-        "        dcl_side_high = dcl_side_low + dcl_vectors;\n",
-        lanes - 1, lanes, lanes);
-    s->ragged = true;
-    put_strips(s, DCLI_SWEEP_LINES, "dcl_side_low", "dcl_side_high");
-    s->ragged = false;
-    dcli_text_put(s->nest->out, "    }\n#endif\n");
+    dcli_text_put(nest->out,
+                  "    const bool dcl_whole = dcl_shared && dcl_shared_low - dcl_least <= %d && "
+                  "dcl_most - dcl_shared_high <= %d;\n    if (dcl_whole) {\n"
+                  "    const long dcl_lead = ((ulong)(dcl_p%d + dcl_x%d_%d + dcl_least) & %d) / sizeof(%s);\n"
+                  "    dcl_shared_low = dcl_least - (dcl_lead <= dcl_least ? dcl_lead : 0);\n"
+                  "    dcl_shared_high = dcl_shared_low + (dcl_most - dcl_shared_low + %d) / %d * %d;\n"
+                  "    dcl_shared_high = dcl_shared_high <= dcl_n%d ? dcl_shared_high : dcl_most;\n    }\n",
+                  AT_EDGES, AT_EDGES, a, a, nest->level[a], STACKED_BYTES - 1, type, lanes - 1, lanes, lanes,
+                  nest->innermost);
 }
 
 /* Emit the sweeps where bounds of DCL_OVER depend on the axis before the innermost one, so that each line has a
- * range of its own. The range that several lines have in common is computed in strips of all these lines. Elements
- * before and after it are computed in strips of all lines, too, where each line leaves out elements outside its own range. If there are many
+ * range of its own. The range that several lines have in common is computed in strips of all these lines. The few elements
+ * before and after it are, too: they are computed for all of these lines, but stored for those in whose range they are. If there are many
  * of them, each line is computed alone instead. */
 static void put_slanted(struct sweep *s)
 {
     dcli_nest *nest = s->nest, common = *nest;
     dcli_text *out = nest->out;
     int m = nest->innermost - 1;
-    bool masks = nest->variant == DCLI_VARIANT_UNIT; /* others are rarely used, and would take longer to compile */
+    bool exceeds = nest->variant == DCLI_VARIANT_UNIT && may_exceed(s); /* others would report reads of such elements */
     dcli_text_put(out,
                   "    for (long dcl_w = 0, dcl_lines; dcl_w < dcl_n%d; dcl_w += dcl_lines) {\n"
-                  "    dcl_lines = dcl_n%d - dcl_w >= %d ? %d : 1;\n    bool dcl_ragged = false;\n",
+                  "    dcl_lines = dcl_n%d - dcl_w >= %d ? %d : 1;\n",
                   m, m, DCLI_SWEEP_LINES, DCLI_SWEEP_LINES);
     put_ranges(s);
     dcli_text_put(out, "    {\n    const long dcl_u = dcl_w, dcl_t%d = dcl_u;\n", m);
     s->nest = &common;
     dcli_nest_advance(&common, m);
-    if (masks)
+    if (exceeds)
         put_choice(s);
+    s->ragged = exceeds;
     put_strips(s, DCLI_SWEEP_LINES, "dcl_shared_low", "dcl_shared_high");
-    if (masks)
-        put_edges(s);
+    s->ragged = false;
+    dcli_text_put(out, "%s    }\n", exceeds ? "    if (dcl_whole)\n        continue;\n" : "");
     dcli_text_put(out,
-                  "    }\n"
-                  "    const bool dcl_shared = dcl_shared_low < dcl_shared_high;\n"
-                  "    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines && !dcl_ragged; dcl_u++) {\n"
+                  "    for (long dcl_u = dcl_w; dcl_u < dcl_w + dcl_lines; dcl_u++) {\n"
                   "    const long dcl_t%d = dcl_u;\n"
                   "    for (int dcl_side = 0; dcl_side < (dcl_shared ? 2 : 1); dcl_side++) {\n"
                   "    const long dcl_side_low = dcl_side == 0 ? dcl_first[dcl_u - dcl_w] : dcl_shared_high,\n"

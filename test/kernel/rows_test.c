@@ -107,6 +107,24 @@ Test(kernel_rows, shapes_by_cost)
     expect_costly(one, "C(i) = B(i);", (int64_t[]){1 << 26, 1}, 2, 1, 16, 16);
 }
 
+/* Four lines are computed together, where enough rows are left. */
+Test(kernel_rows, lines_of_sweeps_stay_together)
+{
+    dcli_body *body = parse("out C 2, in A 2, in B 2, value n int64",
+                            "float s = 0; for (long k = 0; k < n; k++) s += A(i,k) * B(k,j); C(i,j) = s;");
+    static const struct {
+        int64_t count[2], lines;
+        int units;
+    } rows[] = {{{1000, 512}, 64, 2}, {{512, 512}, 32, 2}, {{40, 512}, 4, 2}, {{20, 512}, 2, 2}, {{1000, 512}, 8, 16}};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        int64_t shape[DCL_MAX_RANK];
+        dcli_body_row_shape(body, rows[r].count, rows[r].units, 0, shape);
+        cr_expect_eq(shape[0], rows[r].lines, "%d lines, %d units: %d", (int)rows[r].count[0], rows[r].units,
+                     (int)shape[0]);
+    }
+    dcli_body_free(body);
+}
+
 Test(kernel_rows, rows_by_cost)
 {
     dcli_body *body = parse("out C 1, in B 1", "C(i) = B(i);");

@@ -395,6 +395,75 @@ Test(sweep_on_device, ranges_of_lines_may_differ)
     dcl_close(cluster);
 }
 
+/* Enough lines that a row of a kernel has several. */
+enum { TALL = 75, ACROSS = 230 };
+static double tall_a[TALL * INNER], tall_b[INNER * ACROSS], tall_c[TALL * ACROSS], tall_found[TALL * ACROSS];
+
+static double tall_b_at(int k, int j) { return tall_b[k * ACROSS + j]; }
+
+static void product_of(int i, int j)
+{
+    for (int k = 0; k < INNER; k++)
+        tall_c[i * ACROSS + j] += 1.5 * tall_a[i * INNER + k] * tall_b_at(k, j);
+}
+
+static void sum_within_limits(int i, int j)
+{
+    for (int k = i; k < INNER && k <= j - 3; k++)
+        tall_c[i * ACROSS + j] += tall_b_at(k, j);
+}
+
+static void two_sums(int i, int j)
+{
+    double s = 1 + tall_c[i * ACROSS + j];
+    float t = (float)tall_a[i * INNER + 3], u = (float)j;
+    for (int k = 0; k < INNER && i > 2; k++)
+        s += (double)t * tall_b_at(k, j);
+    for (int k = 0; k < INNER; k++)
+        u += (float)tall_b_at(k, j);
+    tall_c[i * ACROSS + j] = s - (double)t + (double)u;
+}
+
+/* Lines of different ranges are computed together, also at places that are in the ranges of some of them only, which must keep their values.
+ * Bodies that write in the loop cannot be computed at such places. */
+Test(sweep_on_device, elements_outside_of_ranges_stay)
+{
+    static const struct {
+        const char *text;
+        void (*compute)(int i, int j);
+    } rows[] = {
+        /* clang-format off */
+        {"double s = C(i,j); for (long k = 0; k < n; k++) s += 1.5 * A(i,k) * B(k,j); C(i,j) = s;", product_of},
+        {"for (long k = 0; k < n; k++) C(i,j) += 1.5 * A(i,k) * B(k,j);", product_of},
+        {"double s = C(i,j); for (long k = 0; k < n; k++) { if (k < i) continue; if (k > j - 3) break; s += B(k,j); } C(i,j) = s;",
+         sum_within_limits},
+        {"double s; float t = A(i,3), u = j; s = 1 + C(i,j); if (i > 2) { for (long k = 0; k < n; k++) s += t * B(k,j); }\n"
+         "for (long k = 0; k < n; k++) u += (float)B(k,j);\nC(i,j) = s - t + u;", two_sums},
+        /* clang-format on */
+    };
+    const int n = INNER;
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, TALL, INNER));
+    dcl_array *B = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, INNER, ACROSS));
+    dcl_array *C = test_array(cluster, "block", dcl_grid_2d(DCL_DOUBLE, TALL, ACROSS));
+    fill(tall_a, TALL * INNER, 3);
+    fill(tall_b, INNER * ACROSS, 5);
+    TEST_OK(dcl_write(A, NULL, tall_a, NULL));
+    TEST_OK(dcl_write(B, NULL, tall_b, NULL));
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        fill(tall_c, TALL * ACROSS, 7);
+        TEST_OK(dcl_write(C, NULL, tall_c, NULL));
+        TEST_OK(dcl_forall(cluster, rows[r].text, DCL_INOUT(C), DCL_IN(A), DCL_IN(B), DCL_VALUE(n),
+                           DCL_OVER("0 <= i < 75, i + 9 <= j <= min(229, 2 * i + 109)")));
+        for (int i = 0; i < TALL; i++)
+            for (int j = i + 9; j <= 2 * i + 109 && j < ACROSS; j++)
+                rows[r].compute(i, j);
+        TEST_OK(dcl_read(C, NULL, tall_found, NULL));
+        cr_expect_eq(memcmp(tall_found, tall_c, sizeof tall_c), 0, "%s", rows[r].text);
+    }
+    dcl_close(cluster);
+}
+
 /* Three axes: the range of lines depends on the first one, that of elements on both. */
 Test(sweep_on_device, ranges_of_planes_may_differ)
 {
