@@ -357,7 +357,7 @@ dcl_status dcli_perform(dcli_worker *worker, const dcli_action *action)
     dcli_entry *entry = dcli_entry_of(action->operation);
     dcli_message message = {0};
     if (!worker->is_host && uses_device(action))
-        dcli_series_launch(worker);
+        dcli_series_interrupt(worker);
     if (dcli_pending_must_wait(worker, action)) {
         dcli_pending_hold(worker, action);
         return DCL_OK;

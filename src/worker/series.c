@@ -61,8 +61,13 @@ struct dcli_series {
     int64_t clock;
     dcli_compiling *compiling; /* the program of `wanted`; NULL: nothing is being compiled */
     dcli_series_set wanted;
-    dcli_recent recent; /* bodies of batches that were launched alone, or that count as such */
-    int last_steps;     /* steps of the last series that was launched */
+    dcli_recent recent; /* bodies of batches that were launched alone, or that count as such, and could have joined the
+                           batch before */
+    struct {
+        int64_t operation, batch; /* the last suitable batch */
+        int count; /* of suitable batches in a row, with nothing else for the device between them; at most 2 */
+    } row;
+    int last_steps; /* steps of the last series that was launched */
     int lonely; /* how many large series in a row had one batch only; from MOST_LONELY on, batches that were launched
                    alone are added */
     dcli_steps *spare;
@@ -256,9 +261,13 @@ static void take_compiled(dcli_worker *worker)
     series->set[series->set_count++] = series->wanted;
 }
 
+/* Note a batch that is launched alone. One that could not have joined the batch before it is left out: a program for its
+ * body would be of no use, and while it is compiled, kernels have fewer processors. */
 static void note_alone(dcli_worker *worker, int64_t body, bool large)
 {
     dcli_series *series = worker->as_node->series;
+    if (series->row.count < 2)
+        return;
     bool due = dcli_recent_note(&series->recent, body, large);
     if (!due || series->compiling != NULL)
         return;
@@ -351,11 +360,24 @@ bool dcli_series_delays(dcli_worker *worker, const dcli_running *running, dcli_p
            ns * (double)ahead > MOST_AHEAD_NS * (double)dcli_device_about(own->device)->compute_units;
 }
 
+/* Count a suitable batch, which may have to wait and then comes again. */
+static void count_in_row(dcli_series *series, const dcli_running *running)
+{
+    if (series->row.count > 0 && running->operation == series->row.operation && running->batch == series->row.batch)
+        return;
+    series->row.count += series->row.count < 2;
+    series->row.operation = running->operation;
+    series->row.batch = running->batch;
+}
+
 bool dcli_series_joins(dcli_worker *worker, const dcli_running *running, dcli_prepared *prepared)
 {
     const dcli_kernel *kernel = running->job.entry->kernel;
-    if (!is_suitable(worker, running, prepared))
+    if (!is_suitable(worker, running, prepared)) {
+        dcli_series_interrupt(worker);
         return false;
+    }
+    count_in_row(worker->as_node->series, running);
     double element_ns = dcli_cost_least_ns(&kernel->cost);
     if (element_ns ==
         0) /* not measured, but probably short, too: compile bodies that recur together into one program */
@@ -529,6 +551,13 @@ void dcli_series_launch(dcli_worker *worker)
     series->texts = 0;
     if (first == own->running_first)
         dcli_exec_watch(worker);
+}
+
+void dcli_series_interrupt(dcli_worker *worker)
+{
+    dcli_series_launch(worker);
+    if (worker->as_node->series != NULL)
+        worker->as_node->series->row.count = 0;
 }
 
 void dcli_series_offer(dcli_worker *worker, bool idle)

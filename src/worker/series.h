@@ -43,6 +43,8 @@ bool dcli_series_delays(dcli_worker *worker, const dcli_running *running, dcli_p
 bool dcli_series_add(dcli_worker *worker, dcli_running *running, const dcli_prepared *prepared);
 /** Launch the present series, if there is one. If that fails, its batches have failed. */
 void dcli_series_launch(dcli_worker *worker);
+/** The same, because something else will use the device: the next batch cannot join the one before. */
+void dcli_series_interrupt(dcli_worker *worker);
 /** Launch the present series, unless it is better to wait for more batches: while the device computes, and nobody waits
  *  for the end of the series. @param idle  the node has nothing else to do. */
 void dcli_series_offer(dcli_worker *worker, bool idle);

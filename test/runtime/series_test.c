@@ -364,6 +364,26 @@ Test(series_on_device, whose_compiler_has_ended_excuses_no_body)
     close_chain(&c);
 }
 
+/* A program for bodies that never join each other would be of no use: here a sum is computed between any two of them. */
+Test(series_on_device, is_not_compiled_for_bodies_that_never_join)
+{
+    enum { CALLS = 600, TOGETHER = 20 };
+    dcl_config config = test_config(1);
+    chain c = open_chain(&config);
+    dcl_array *X = c.X, *sum = test_array(c.cluster, "block", dcl_grid_1d(DCL_DOUBLE, 1));
+    const dcli_worker *worker = TEST_INSIDE(c.cluster)->worker[0];
+    for (int n = 0; n < CALLS; n++) {
+        TEST_OK(call_back(&c, 1));
+        TEST_OK(dcl_reduce(c.cluster, "sum(0) += X(i,j);", DCL_OUT(sum), DCL_IN(X)));
+        if (n % TOGETHER != 0)
+            continue;
+        TEST_OK(dcl_wait(c.cluster));
+        cr_assert_null(dcli_series_compiling(worker->as_node), "after %d calls", n);
+    }
+    dcl_release(sum);
+    close_chain(&c);
+}
+
 /* A sanitizer reports the crash, which the runner takes for a mistake. */
 #if defined(TEST_DCL) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* Crash a launch of several operations by one of its bodies, which must be named, and not run again; the others are. @return false:
