@@ -28,6 +28,8 @@
 
 enum {
     LINE_ELEMENTS = 1024,     /* of a line of output that is collected, if no input is transposed */
+    SHORT_LINE_BYTES = 512,   /* the same where little is done for an element or at the beginning of a line: the next
+                                 loads begin while the line is being stored */
     SHORT_STRIP_BYTES = 12288 /* strips of at most this many bytes are added one after the other */
 };
 
@@ -565,10 +567,21 @@ static void emit_bundled(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
+/* How many elements of output are collected before they are stored, if no input is transposed. */
+static int line_elements(const dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    int streamed = dcli_first_streamed(body);
+    if (nest->streams != DCLI_STREAM_ALWAYS || body->inside->has_loop || dcli_body_looks(body) || has_stretches(nest) ||
+        dcli_stacks(body))
+        return LINE_ELEMENTS;
+    return SHORT_LINE_BYTES / (int)dcl_type_bytes(body->params[body->access[streamed].param].type);
+}
+
 static void emit_unit_kernel(dcli_nest *nest)
 {
     int across = nest->straight ? -1 : dcli_transposed_axis(nest->body);
-    int width = across >= 0 ? dcli_block_width(nest->body) : LINE_ELEMENTS;
+    int width = across >= 0 ? dcli_block_width(nest->body) : line_elements(nest);
     if (nest->body->along && across >= 0) {
         emit_columns(nest, across, width);
         return;
