@@ -21,7 +21,7 @@ endef
 .PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work opencl-figures opencl-shared remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: ## install what is needed, build as much of it, run the main job and check its result
 	@scripts/install-deps

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The OpenCL driver by the length of the kernel, the number of servers and the size of the transfers: the tests that are usual for remote OpenCL.
 
-    opencl_figures.py DCL LINKS [--svg FILE] [loop|servers|sizes...]     the dcl command, bench/links; with --svg it draws what it measures
+    opencl_figures.py [--svg FILE] DCL LINKS [loop|servers|sizes...]     the dcl command, bench/links; with --svg it draws what it measures
 
 loop     c = a + b, the addition repeated: from a kernel that memory limits to one that computing does. 4 MB per array, on the host's device
          natively, in a process of the host (local:1), and over tcp on loopback.
@@ -101,8 +101,9 @@ def sizes(bench):
 
 def ticks_of(curves):
     values = [value for _, _, of_size in curves for value in of_size.values()]
-    steps = (0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)
-    low, high = max(step for step in steps if step <= min(values)), min(step for step in steps if step >= max(values))
+    steps = (0.05, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+    low = max((step for step in steps if step <= min(values)), default=steps[0])
+    high = min((step for step in steps if step >= max(values)), default=steps[-1])
     return tuple(step for step in steps if low <= step <= high)
 
 
@@ -121,7 +122,7 @@ def main(argv):
         panels = [globals()[part](bench) for part in given.parts or ("loop", "servers", "sizes")]
     if given.svg:
         with open(given.svg, "w", encoding="utf-8") as file:
-            file.write(drawing.chart("OpenCL on other hosts", "PoCL on this host's processors; tcp over loopback", "",
+            file.write(drawing.chart("OpenCL on other hosts", "PoCL on this host's processors, servers with devices that sleep; tcp over loopback", "",
                                      [(title, label, curves, ticks_of(curves), goal) for title, label, curves, goal in panels]))
     return 0
 

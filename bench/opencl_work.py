@@ -2,7 +2,7 @@
 """Whole tasks over the network against the same tasks on a device of this host: the table of the paper on virtualized GPUs with pipelined
 communication. A task writes its inputs to the device, runs a kernel, and reads its results.
 
-    opencl_work.py DCL LINKS [--svg FILE] [PLACE...]    the dcl command, bench/links, and where: loopback 2500mbit
+    opencl_work.py [--svg FILE] DCL LINKS [PLACE...]    the dcl command, bench/links, and where: loopback 2500mbit
 
 With --svg it draws the table, too.
 

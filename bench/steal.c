@@ -418,7 +418,7 @@ static double run_even(struct even *even, int body)
     dcl_array *A = even->A, *B = even->B, *C = even->C;
     check(dcl_wait(even->cluster) == DCL_OK, "dcl_wait");
     double began = now_ms();
-    for (int n = 0; n < IN_TURN; n++) {
+    for (int n = 0; n < CALLS; n++) {
         dcl_status status =
             body == 0   ? dcl_forall(even->cluster, "C(i,j) = A(i,j) + B(i,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B))
             : body == 1 ? dcl_forall(even->cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B))

@@ -66,7 +66,8 @@ static double percent(const cli_timeline *trace, double ns)
     return trace->end > trace->begin ? 100.0 * ns / (double)(trace->end - trace->begin) : 0;
 }
 
-static void print_waits(const cli_timeline *trace, const cli_spent *spent)
+/* @return whether there is any. */
+static bool print_waits(const cli_timeline *trace, const cli_spent *spent)
 {
     for (int n = 0; n < CLI_MOST_AWAITED; n++) {
         const cli_awaited *awaited = &spent->awaited[n];
@@ -76,6 +77,7 @@ static void print_waits(const cli_timeline *trace, const cli_spent *spent)
                awaited->peer < trace->peer_count ? trace->peer[awaited->peer].name : "elements",
                percent(trace, awaited->ns));
     }
+    return percent(trace, spent->awaited[0].ns) >= 0.05;
 }
 
 static int name_width(const cli_timeline *trace)
@@ -96,10 +98,10 @@ static void print_spent(const cli_timeline *trace)
         for (int a = 0; a < CLI_ACTIVITIES; a++)
             printf("  %7.1f %%", percent(trace, (double)spent[p].ns[a]));
         printf("  ");
-        print_waits(trace, &spent[p]);
-        double lost = percent(trace, (double)(cli_recorded_from(trace, p) - trace->begin));
-        if (lost > 0)
-            printf("%s%.1f %% dropped", spent[p].ns[CLI_WAITS] > 0 ? "; " : "", lost);
+        bool waits = print_waits(trace, &spent[p]);
+        double lost = percent(trace, (double)(trace->peer[p].recorded_from - trace->begin));
+        if (lost >= 0.05)
+            printf("%s%.1f %% dropped", waits ? "; " : "", lost);
         printf("\n");
     }
     free(spent);

@@ -29,6 +29,10 @@ int cli_trace_cut(cli_timeline *trace, int64_t from, int64_t to)
     for (int p = 0; p < trace->peer_count; p++) {
         cli_peer *peer = &trace->peer[p];
         int64_t kept = 0;
+        if (peer->recorded_from < trace->begin)
+            peer->recorded_from = trace->begin;
+        if (peer->recorded_from > trace->end)
+            peer->recorded_from = trace->end;
         for (int64_t e = 0; e < peer->count; e++) {
             peer->event[kept] = peer->event[e];
             kept += cut(trace, &peer->event[kept]);

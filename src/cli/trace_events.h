@@ -30,6 +30,8 @@ typedef struct cli_peer {
     const char *missing; /* why it has no events; "": it has them */
     int64_t dropped;
     double clock_error_us;
+    int64_t
+        recorded_from; /* ns: its events from then on are there; later than trace.begin if the first ones were dropped */
     int64_t count;
     cli_event *event; /* [count] by track, then by begin */
 } cli_peer;
@@ -68,10 +70,6 @@ typedef enum cli_activity {
  *  wire). */
 cli_activity cli_activity_of(const cli_event *event);
 
-/** The time from which on the events of a process are there: trace.begin, or a later one if its first events were
- *  dropped. */
-int64_t cli_recorded_from(const cli_timeline *trace, int peer);
-
 /** For whom a process waited. */
 typedef struct cli_awaited {
     int peer;  /* peer_count: nobody in particular */
@@ -82,7 +80,7 @@ enum { CLI_MOST_AWAITED = 3 };
 
 /** Where a process's time went. */
 typedef struct cli_spent {
-    int64_t ns[CLI_ACTIVITIES];            /* together the time from cli_recorded_from() to trace.end */
+    int64_t ns[CLI_ACTIVITIES];            /* together the time from recorded_from to trace.end */
     cli_awaited awaited[CLI_MOST_AWAITED]; /* parts of CLI_WAITS, the longest first */
 } cli_spent;
 

@@ -401,6 +401,13 @@ static void arrange(cli_timeline *trace)
         trace->begin = event->begin < trace->begin ? event->begin : trace->begin;
         trace->end = event->end > trace->end ? event->end : trace->end;
     }
+    for (int p = 0; p < trace->peer_count; p++) {
+        cli_peer *peer = &trace->peer[p];
+        int64_t first = trace->end;
+        for (int64_t n = 0; n < peer->count; n++)
+            first = peer->event[n].begin < first ? peer->event[n].begin : first;
+        peer->recorded_from = peer->dropped > 0 ? first : trace->begin;
+    }
 }
 
 static void take_trace(struct reader *reader, cli_timeline *trace)

@@ -83,19 +83,10 @@ static int64_t uncovered(const struct moments *moments, int64_t begin, int64_t e
 
 /* ---- where the time went ------------------------------------------------------------------------------------------- */
 
-int64_t cli_recorded_from(const cli_timeline *trace, int p)
-{
-    const cli_peer *peer = &trace->peer[p];
-    int64_t from = trace->end;
-    for (int64_t n = 0; n < peer->count; n++)
-        from = least(from, peer->event[n].begin);
-    return peer->dropped > 0 ? greatest(trace->begin, from) : trace->begin;
-}
-
 static void spend(const cli_timeline *trace, int p, cli_spent *spent)
 {
     const cli_peer *peer = &trace->peer[p];
-    int64_t begin = cli_recorded_from(trace, p), rest = trace->end - begin;
+    int64_t begin = trace->peer[p].recorded_from, rest = trace->end - begin;
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++) {
         struct moments moments = select_events(peer, CLI_COMPUTES, last);
         int64_t left = uncovered(&moments, begin, trace->end);
@@ -161,7 +152,7 @@ static int64_t begin_of(const cli_timeline *trace, int column, int columns)
 void cli_trace_mostly(const cli_timeline *trace, int p, int columns, cli_activity mostly_out[])
 {
     struct moments moments[CLI_WAITS + 1];
-    int64_t from = cli_recorded_from(trace, p);
+    int64_t from = trace->peer[p].recorded_from;
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++)
         moments[last] = select_events(&trace->peer[p], CLI_COMPUTES, last);
     for (int c = 0; c < columns; c++) {

@@ -177,7 +177,7 @@ dcl_status dcli_supervisor_open(dcli_supervisor *supervisor)
     if (status == DCL_OK)
         status = find_devices(supervisor);
     if (status == DCL_OK)
-        status = dcli_net_open_io(1, &supervisor->net); /* one is enough for clients, who only open and end sessions */
+        status = dcli_net_open_io(1, &supervisor->net); /* one thread: net/wire_acceptor.c says why */
     if (status == DCL_OK)
         status = dcli_authenticator_open(supervisor->net, supervisor->log, &supervisor->authenticator);
     if (status == DCL_OK)

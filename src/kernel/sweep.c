@@ -54,8 +54,8 @@ struct sweep {
     /* of the text that is being generated: */
     dcli_nest *nest, unit; /* nest: of the kernel; unit: the same, with steps 1 where dcl_unit has them */
     int lines;
-    bool
-        ragged; /* strips contain elements that are not in the ranges of all lines: they are computed, but not stored */
+    /* strips contain elements that are not in the ranges of all lines: they are computed, but not stored */
+    bool ragged;
     int distance; /* on GPUs: between elements of a line; 0 on CPUs */
     int depths;   /* how many depths of the tree have a number */
     int tests;
@@ -947,8 +947,9 @@ static void put_ranges(const struct sweep *s)
             r, r, r, r);
 }
 
-/* Whether the loops of a body may run for elements that are not in the index space of an operation. Such elements are in the work's box,
- * so what they read is in memory. But loops must not write arrays, and a division of integers could fail. */
+/* Whether the loops of a body may run for elements that are not in the index space of an operation. Such elements are in
+ * the box of a work whose reads all stay inside, so what they read is in memory. But loops must not write arrays, and a
+ * division of integers could fail. */
 static bool may_exceed(const struct sweep *s)
 {
     const dcli_body *body = s->body;

@@ -15,7 +15,8 @@
  *   descriptor belongs to a later one. So the later one must be authenticated, as only then it can have sent messages,
  *   and a message to the routing id must be accepted. For a moment after its descriptor was closed, the pipe of the
  *   ended connection still accepts: the command that ends it passes through the queues of libzmq's threads. With one
- *   thread of libzmq, this command is ahead of the answer that authenticates the later connection.
+ *   thread of libzmq, as a worker's listener has, this command is ahead of the answer that authenticates the later
+ *   connection. With more threads, in sessions, a message may still be ascribed to a later authenticated connection.
  * - To end a connection, the descriptor is duplicated, the duplicate's cookie compared, and the duplicate shut down.
  *   libzmq sees the end and closes its own descriptor.
  *

@@ -62,10 +62,12 @@ struct dcli_series {
     dcli_compiling *compiling; /* the program of `wanted`; NULL: nothing is being compiled */
     dcli_series_set wanted;
     dcli_recent recent; /* bodies of batches that were launched alone, or that count as such, and could have joined the
-                           batch before */
+                           batch before, or been joined by the next one */
     struct {
         int64_t operation, batch; /* the last suitable batch */
         int count; /* of suitable batches in a row, with nothing else for the device between them; at most 2 */
+        bool has_first, first_is_large; /* the first one was launched alone; it is noted with the second one */
+        int64_t first;                  /* its body */
     } row;
     int last_steps; /* steps of the last series that was launched */
     int lonely; /* how many large series in a row had one batch only; from MOST_LONELY on, batches that were launched
@@ -261,14 +263,22 @@ static void take_compiled(dcli_worker *worker)
     series->set[series->set_count++] = series->wanted;
 }
 
-/* Note a batch that is launched alone. One that could not have joined the batch before it is left out: a program for its
- * body would be of no use, and while it is compiled, kernels have fewer processors. */
+/* Note a batch that is launched alone. The first one of a row is noted only when another one follows it: if none does,
+ * a program for its body would be of no use, and while it is compiled, kernels have fewer processors. */
 static void note_alone(dcli_worker *worker, int64_t body, bool large)
 {
     dcli_series *series = worker->as_node->series;
-    if (series->row.count < 2)
+    bool due = false;
+    if (series->row.count < 2) {
+        series->row.has_first = true;
+        series->row.first = body;
+        series->row.first_is_large = large;
         return;
-    bool due = dcli_recent_note(&series->recent, body, large);
+    }
+    if (series->row.has_first)
+        due = dcli_recent_note(&series->recent, series->row.first, series->row.first_is_large);
+    series->row.has_first = false;
+    due = dcli_recent_note(&series->recent, body, large) || due;
     if (!due || series->compiling != NULL)
         return;
     want_set(worker, large);
@@ -555,9 +565,12 @@ void dcli_series_launch(dcli_worker *worker)
 
 void dcli_series_interrupt(dcli_worker *worker)
 {
+    dcli_series *series = worker->as_node->series;
     dcli_series_launch(worker);
-    if (worker->as_node->series != NULL)
-        worker->as_node->series->row.count = 0;
+    if (series != NULL) {
+        series->row.count = 0;
+        series->row.has_first = false;
+    }
 }
 
 void dcli_series_offer(dcli_worker *worker, bool idle)

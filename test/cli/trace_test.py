@@ -241,6 +241,10 @@ class Trace(unittest.TestCase):
         self.assertRegex(shown, r"(?m)^node 0 +25\.0 % +0\.0 % +0\.0 % +0\.0 % +0\.0 % +0\.0 %  75\.0 % dropped$")
         self.assertRegex(shown, r"(?m)^node 0 +\|\?{48}#{16}\|$")
         self.assertRegex(shown, r"(?m)^node 1 .* 100\.0 % dropped$")
+        events = [("node 0", "kernels", 0, 100), ("node 0", "kernels", 200, 210), ("node 0", "kernels", 300, 400),
+                  ("node 1", "kernels", 0, 400)]
+        for arguments in [], ["--from", "120us"], ["--from", "220us", "--to", "290us"]:
+            self.assertRegex(self.trace_of(events, *arguments, dropped=3), r"(?m)^node 0 [^d]* %  $")
 
     def test_arguments_may_come_first(self):
         shown = self.trace_of([("node 1", "kernels", 0, 12), ("node 0", "wire", 12, 20, {"peer": "node 1"}),

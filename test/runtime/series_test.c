@@ -384,6 +384,32 @@ Test(series_on_device, is_not_compiled_for_bodies_that_never_join)
     close_chain(&c);
 }
 
+/* Both bodies of a pair are in the program, though a sum is computed after each pair. */
+Test(series_on_device, is_compiled_for_the_first_of_two_as_well)
+{
+    enum { ROUNDS = 100 };
+    dcl_config config = test_config(1);
+    chain c = open_chain(&config);
+    dcl_array *X = c.X, *sum = test_array(c.cluster, "block", dcl_grid_1d(DCL_DOUBLE, 1));
+    bool shared = false;
+    int64_t first = 0; /* launches of the first rounds, in which nothing is shared */
+    for (double end_s = now_s() + MOST_S; !shared && now_s() < end_s;) {
+        int64_t before = test_counters(c.cluster, DCL_ALL_NODES).launches;
+        for (int n = 0; n < ROUNDS; n++) {
+            TEST_OK(call_there(&c));
+            TEST_OK(call_back(&c, 1));
+            TEST_OK(dcl_reduce(c.cluster, "sum(0) += X(i,j);", DCL_OUT(sum), DCL_IN(X)));
+        }
+        TEST_OK(dcl_wait(c.cluster));
+        int64_t launches = test_counters(c.cluster, DCL_ALL_NODES).launches - before;
+        first = first == 0 ? launches : first;
+        shared = launches < first - ROUNDS / 2;
+    }
+    cr_expect(shared, "no launches are shared");
+    dcl_release(sum);
+    close_chain(&c);
+}
+
 /* A sanitizer reports the crash, which the runner takes for a mistake. */
 #if defined(TEST_DCL) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* Crash a launch of several operations by one of its bodies, which must be named, and not run again; the others are. @return false:
