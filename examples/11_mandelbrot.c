@@ -1,7 +1,7 @@
 /* 11_mandelbrot.c - the Mandelbrot set: work that is uneven, under a map that divides it badly and one that divides it well.
  * With the name of a folder it leaves there a picture of the set, for each map one of which node owns which pixel, and what
  * every node did and when: 11_mandelbrot /tmp && dcl trace /tmp/run.json --svg /tmp/run.svg
- * A node computes the pixels that it owns. One that has finished helps the others; the trace shows what it computed for them.
+ * A node computes the pixels that it owns. When it has finished, it computes pixels of other nodes; the trace shows them apart.
  * On several nodes: DCL_WORKERS=local:4 11_mandelbrot /tmp
  * Built against an installed DCL: cc 11_mandelbrot.c $(pkg-config --cflags --libs dcl) */
 #include <stdio.h>

@@ -245,7 +245,7 @@ enum { COLUMNS = 64, MOST_ROWS = 24 };
 
 static void print_timeline(const cli_timeline *trace)
 {
-    static const char letters[CLI_ACTIVITIES + 1] = {'#', 's', '=', 'p', '.', ' ', '?'};
+    static const char letters[CLI_DROPPED + 1] = {'#', 's', '=', 'p', '.', ' ', '?'};
     cli_activity mostly[COLUMNS];
     char begin[CLI_TIME_BYTES], end[CLI_TIME_BYTES], each[CLI_TIME_BYTES], row[COLUMNS + 1] = "";
     int width = name_width(trace);

@@ -30,8 +30,7 @@ typedef struct cli_peer {
     const char *missing; /* why it has no events; "": it has them */
     int64_t dropped;
     double clock_error_us;
-    int64_t
-        recorded_from; /* ns: its events from then on are there; later than trace.begin if the first ones were dropped */
+    int64_t recorded_from; /* ns: its first event, if those before it were dropped; else trace.begin */
     int64_t count;
     cli_event *event; /* [count] by track, then by begin */
 } cli_peer;
@@ -64,7 +63,8 @@ typedef enum cli_activity {
     CLI_PREPARES,
     CLI_WAITS,
     CLI_IDLES,
-    CLI_ACTIVITIES
+    CLI_ACTIVITIES,
+    CLI_DROPPED = CLI_ACTIVITIES /* not known: the events of the time were dropped */
 } cli_activity;
 /** The activity that an event shows. CLI_IDLES: the event does not show what its process does (a chunk that is on the
  *  wire). */
@@ -106,8 +106,8 @@ cli_step *cli_trace_path(const cli_timeline *trace, int *count_out);
 void cli_trace_print(const cli_timeline *trace);
 /** Draw the timeline. @return CLI_OK, or CLI_FAILURE after a sentence. */
 int cli_trace_draw(const cli_timeline *trace, const char *path);
-/** For each of `columns` equal parts of the trace's time: what a process does for most of it. CLI_ACTIVITIES: its
- *  events of that time were dropped. */
+/** For each of `columns` equal parts of the trace's time: what a process does for most of it, or
+ *  CLI_DROPPED. */
 void cli_trace_mostly(const cli_timeline *trace, int peer, int columns, cli_activity mostly_out[]);
 /** For each of `columns` equal parts of the trace's time: the share of it that a track's events take, 0..1.
  *  @param kind       only events of this kind; NULL: of all.

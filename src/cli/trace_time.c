@@ -167,7 +167,7 @@ void cli_trace_mostly(const cli_timeline *trace, int p, int columns, cli_activit
             rest = left;
         }
         if (rest > most || most == 0)
-            mostly_out[c] = (begin + end) / 2 < from ? CLI_ACTIVITIES : CLI_IDLES;
+            mostly_out[c] = (begin + end) / 2 < from ? CLI_DROPPED : CLI_IDLES;
     }
     for (cli_activity last = CLI_COMPUTES; last <= CLI_WAITS; last++)
         free(moments[last].at);
@@ -395,7 +395,8 @@ static bool waited_for_loan(const struct place *place, const cli_event *work)
     return place->victim >= 0 && !queued && (work == NULL || place->time - work->end > asking);
 }
 
-/* Continue with the node whose batch was taken: with what it was doing, and otherwise with what it did before. */
+/* Continue with the node whose batch was taken. What it was doing at that time is a step of the path; if it did nothing,
+ * the path goes on with its last work before. */
 static void go_to_victim(struct path *path, struct place *place)
 {
     int victim = place->victim;

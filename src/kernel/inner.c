@@ -217,7 +217,7 @@ static bool has_signed_operands(const dcli_body *body, const dcli_inner_limit *l
 }
 
 /* Read the limits at the beginning of a loop's statement, token t: `if (x < E) continue;` and alike, each with `break` or `continue`.
- * A sum that is compared as unsigned is not used; the footprint is then larger than what is read. Any other
+ * A limit whose sum has an unsigned operand is not used: kernels would compare unsigned numbers. The footprint is then larger than what is read. Any other
  * condition may read elements, which do not depend on later limits; so the limits after it are not used. */
 static void read_limits(const dcli_body *body, dcli_inner *inner, int t)
 {

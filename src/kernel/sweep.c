@@ -483,8 +483,8 @@ static void open_elements(const struct sweep *s, int d)
 /* Whether statements after tokens [t, end) use variable v, which they declare. */
 static bool outlives(const struct sweep *s, int v, int end) { return uses(s, v, end, (int)s->tokens->count, false); }
 
-/* Whether tokens [t, end) need the value of variable v from before them (`load`), or what comes after needs theirs. @param step  they
- * are a step of a loop: what they declare ends with the step. */
+/* Whether the value of variable v must be loaded before tokens [t, end) are run (`load`), or else stored after them.
+ * @param step  the tokens are a step of a loop: variables that they declare end with the step. */
 static bool is_passed(const struct sweep *s, int v, int t, int end, bool step, bool load)
 {
     if (!uses(s, v, t, end, false))
@@ -948,8 +948,8 @@ static void put_ranges(const struct sweep *s)
 }
 
 /* Whether the loops of a body may run for elements that are not in the index space of an operation. Such elements are in
- * the box of a work whose reads all stay inside, so what they read is in memory. But loops must not write arrays, and a
- * division of integers could fail. */
+ * the work's box, and this variant is used only for works that read nothing outside their arrays, so what they read is in
+ * memory. But their loops must write no arrays. Nor may they divide, because a division of integers could fail. */
 static bool may_exceed(const struct sweep *s)
 {
     const dcli_body *body = s->body;

@@ -62,7 +62,8 @@ static dcl_status serve_one(dcli_remote *remote, int milliseconds, bool *idle_ou
 
 /* How long to wait for a message, in milliseconds; -1: until one comes. Drivers of GPUs call back up to 20 ms late. So while such
  * a device has commands, its driver is asked: without sleeping for ASK_NS after something has happened, then every
- * millisecond, which hardly prolongs commands that take so long. Where processors are few, other threads run in between. Other drivers call back, but the ends of unobserved commands wake nobody. */
+ * millisecond, which hardly prolongs commands that take so long. Where processors are few, other threads run in between.
+ * Other drivers call back, but the ends of unobserved commands wake nobody. */
 static int patience(const dcli_remote *remote, int64_t happened_ns)
 {
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };

@@ -29,8 +29,8 @@ typedef struct dcli_lend_case {
 
 /** Find how many of the offered batches to lend.
  *
- *  With DCL_STEAL_PAYS, as many as this rule allows: the sum of the times for sending their inputs, computing, and
- *  returning their results is at most the time in which the victim runs what it has started and all batches that it keeps.
+ *  With DCL_STEAL_PAYS, as many as this rule allows: sending their inputs, computing them and returning their results
+ *  takes at most as long as the victim needs for what it has started and for the batches that it keeps.
  *  One more batch is lent if its result is back before the victim would have run that batch, with the time of two
  *  messages to spare. The batches lent are at most half of the victim's remaining work, by time. None is lent if
  *  neither the victim's nor the thief's time of a batch is known: after two batches, the victim has measured its own

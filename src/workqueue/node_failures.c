@@ -78,8 +78,8 @@ dcl_status dcli_note_written(dcli_node *node, const dcli_operation *operation)
     return DCL_OK;
 }
 
-/* Record that an operation failed, and that all nodes are told. @return false: this was recorded before, or the operation
- * writes no storage. */
+/* Record that an operation failed and that all nodes are told of it. @return false: it was recorded already, or the
+ * operation writes no storage. */
 static bool pass_on(dcli_node *node, int64_t operation)
 {
     struct dcli_written_list *written = &node->written;
