@@ -4,9 +4,11 @@
 #endif
 #ifdef __clang__
 #define DCL_AHEAD(place) __builtin_prefetch((const void *)(ulong)(place))
+#define DCL_FAR_AHEAD(place) __builtin_prefetch((const void *)(ulong)(place), 0, 2) /* into the second-level cache */
 #define DCL_STORE(value, place) __builtin_nontemporal_store(value, place)
 #else
 #define DCL_AHEAD(place)
+#define DCL_FAR_AHEAD(place)
 #define DCL_STORE(value, place) (*(place) = (value))
 #endif
 /* LLVM prefers vectors of 32 bytes to those of 64, except in functions that have wide vectors as parameters, or call such functions. */

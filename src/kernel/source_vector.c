@@ -1,8 +1,8 @@
 /* kernel/source_vector.c - generates sums along an axis whose statements run on vectors (kernel/sum_vector.cl).
  *
  * The statements are the user's text; the accesses in it are macros that load eight neighbouring elements, or one
- * element for all lanes. So the loop can do what compilers do not do when they vectorize one: it prefetches the next
- * lines of each row, and keeps sums in lanes for thousands of numbers. */
+ * element for all lanes. So the loop can do what compilers do not do when they vectorize one: it prefetches each row, and at its end
+ * the row that follows in the next bundle, and keeps sums in lanes for thousands of numbers. */
 #include "kernel/source_vector.h"
 
 #include <ctype.h>
@@ -14,9 +14,9 @@
 
 enum {
     LANES = 8,
-    LINE_BYTES = 64, /* bytes of each row that a step of the loop reads */
-    AHEAD_BYTES =
-        256 /* how far ahead of the loads rows are fetched: more than caches' own prefetching needs is slower */
+    LINE_BYTES = 64,  /* bytes of each row that a step of the loop reads */
+    NEAR_BYTES = 256, /* how far ahead of the loads rows of doubles are fetched, into the first-level cache */
+    FAR_BYTES = 2048  /* the same for floats, into the second-level cache: their loops have more to compute per byte */
 };
 
 static dcl_type type_of(const dcli_body *body) { return body->params[body->result[0].param].type; }
@@ -79,6 +79,43 @@ bool dcli_runs_in_vectors(const dcli_body *body)
 
 /* ---- generated text ------------------------------------------------------------------------------------------------- */
 
+/* Whether access a reads a row for each element of a bundle. */
+static bool is_fetched(const dcli_nest *nest, int a)
+{
+    const dcli_body *body = nest->body;
+    return !body->access[a].written && dcli_inside_depends(body, a, body->space_rank - 1) &&
+           dcli_inside_depends(body, a, nest->innermost);
+}
+
+/* How many elements ahead of the loads rows are fetched. */
+static int elements_ahead(const dcli_body *body)
+{
+    return (type_of(body) == DCL_FLOAT ? FAR_BYTES : NEAR_BYTES) / (int)dcl_type_bytes(type_of(body));
+}
+
+/* Emit dcl_wrap<a>: the distance at which the last elements of a row are ahead of what is fetched, in the row that the next bundle has in
+ * place of this one. */
+static void put_wraps(const dcli_nest *nest, const char *height)
+{
+    int ahead = elements_ahead(nest->body);
+    for (int a = 0; a < nest->body->access_count; a++)
+        if (is_fetched(nest, a))
+            dcli_text_put(nest->out, "    const long dcl_wrap%d = %s * dcl_s%d_%d - dcl_n%d + %d;\n", a, height, a,
+                          nest->body->space_rank - 1, nest->innermost, ahead);
+}
+
+/* Emit dcl_ahead<a>: the element that a step fetches, counted from the first of its row. */
+static void put_aheads(const dcli_nest *nest)
+{
+    int ahead = elements_ahead(nest->body);
+    for (int a = 0; a < nest->body->access_count; a++)
+        if (is_fetched(nest, a))
+            dcli_text_put(
+                nest->out,
+                "    const long dcl_ahead%d = dcl_v + dcl_k + (dcl_v + dcl_k < dcl_n%d - %d ? %d : dcl_wrap%d);\n", a,
+                nest->innermost, ahead, ahead, a);
+}
+
 /* Begin a loop over the elements of a bundle, and define how their accesses are loaded: as eight lanes, or as one
  * element.
  * @param ahead  fetch the next lines of rows that differ from element to element. */
@@ -94,10 +131,9 @@ static dcli_nest open_elements(const dcli_nest *nest, const char *height, bool v
                   height, m, m);
     dcli_nest_advance(&element, m);
     for (int a = 0; a < body->access_count && ahead; a++)
-        if (!body->access[a].written && dcli_inside_depends(body, a, m) && dcli_inside_depends(body, a, v))
-            dcli_text_put(nest->out,
-                          "    if (dcl_half == 0)\n        DCL_AHEAD(dcl_p%d + dcl_x%d_%d + dcl_t%d + %d);\n", a, a,
-                          element.level[a], v, AHEAD_BYTES / (int)dcl_type_bytes(type_of(body)));
+        if (is_fetched(nest, a))
+            dcli_text_put(nest->out, "    if (dcl_half == 0)\n        DCL_%s(dcl_p%d + dcl_x%d_%d + dcl_ahead%d);\n",
+                          type_of(body) == DCL_FLOAT ? "FAR_AHEAD" : "AHEAD", a, a, element.level[a], a);
     dcli_emit_nest_elements(&element);
     for (int a = 0; a < body->access_count && vectors; a++)
         if (!body->access[a].written && dcli_inside_depends(body, a, v))
@@ -137,12 +173,16 @@ static void put_steps(const dcli_nest *nest, const char *height, bool narrow)
     const dcli_body *body = nest->body;
     const char *type = dcli_kernel_type(type_of(body));
     int step = LINE_BYTES / (int)dcl_type_bytes(type_of(body));
+    put_wraps(nest, height);
     dcli_text_put(nest->out,
                   "    const long dcl_whole = dcl_m / %d * %d;\n"
-                  "    for (long dcl_k = 0; dcl_k < dcl_whole; dcl_k += %d) {\n#pragma unroll\n"
-                  "    for (int dcl_half = 0; dcl_half < %d; dcl_half += %d) {\n"
+                  "    for (long dcl_k = 0; dcl_k < dcl_whole; dcl_k += %d) {\n",
+                  step, step, step);
+    put_aheads(nest);
+    dcli_text_put(nest->out,
+                  "#pragma unroll\n    for (int dcl_half = 0; dcl_half < %d; dcl_half += %d) {\n"
                   "    const long dcl_t%d = dcl_v + dcl_k + dcl_half;\n#pragma unroll\n",
-                  step, step, step, step, LANES, nest->innermost);
+                  step, LANES, nest->innermost);
     open_elements(nest, height, true, true);
     for (int r = 0; r < body->result_count; r++)
         dcli_text_put(nest->out, "    %s%d dcl_r%d = (%s)-0.0f;\n", type, LANES, r, type);
