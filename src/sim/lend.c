@@ -124,10 +124,10 @@ int64_t dcli_sim_share(dcli_sim *sim, int n, const dcli_action *run)
     const dcli_sim_node *node = &sim->node[n];
     int64_t operation = run->operation->number;
     const dcli_plan *plan = dcli_node_plan(node->machine, operation, n);
-    if (!plan->fine)
+    if (!plan->batch[run->index].fine)
         return 1;
     int64_t possible = 1 + dcli_node_more(node->machine, operation, run->index, plan->batch_count);
-    return dcli_lend_launch(possible, possible == plan->batch_count,
+    return dcli_lend_launch(possible, possible == plan->fine_count,
                             element_ns(node) * (double)batch_elements(plan, run->index), sim->settings->nodes - 1);
 }
 

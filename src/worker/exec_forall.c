@@ -775,7 +775,7 @@ static void add_running(dcli_worker *worker, const dcli_running *running)
 static bool is_part(const dcli_running *running)
 {
     return running->job.borrowed != NULL ||
-           (running->job.plan->fine && running->more + 1 < running->job.plan->batch_count);
+           (running->job.plan->batch[running->batch].fine && running->more + 1 < running->job.plan->fine_count);
 }
 
 /* Predicted time of a launch; 0: it is not known. */

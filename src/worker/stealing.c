@@ -12,6 +12,7 @@
 #include "worker/window.h"
 #include "workqueue/lend_count.h"
 #include "workqueue/lend_pace.h"
+#include "workqueue/plan_fine.h"
 
 enum {
     KEPT_OPERATIONS = 64,  /* most operations by which a node may be ahead of another one and still run its batches */
@@ -316,7 +317,8 @@ void dcli_stealing_learn(dcli_worker *worker, const dcli_lent_out *lent, const d
  * another one there. */
 static bool has_common_batches(const dcli_worker *worker, const dcli_offer *offer)
 {
-    return dcli_entry_plan(dcli_entry_of(offer->operation), worker->terms.self)->plan->fine;
+    const dcli_plan *plan = dcli_entry_plan(dcli_entry_of(offer->operation), worker->terms.self)->plan;
+    return plan->fine_count == plan->batch_count;
 }
 
 /* Lend the batches of an offer. @param each  batches per loan. */
@@ -350,7 +352,8 @@ static int64_t loan_of(const dcli_worker *worker, const dcli_offer *last, int64_
                               .waiting_ns = waiting_ns(worker, entry, last),
                               .victim_ns =
                                   dcli_exec_batches_ns(worker, entry, last->end - count, count) / (double)count};
-    return dcli_entry_plan(entry, worker->terms.self)->plan->fine ? dcli_lend_each(&c, count) : 1;
+    const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
+    return dcli_plan_are_fine(plan, last->end - count, count) ? dcli_lend_each(&c, count) : 1;
 }
 
 static void answer(dcli_worker *worker, int thief)

@@ -90,7 +90,7 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     enum { SHARES = 8 };
     const dcli_plan *plan = dcli_entry_plan(entry, worker->terms.self)->plan;
     *possible_out = 1;
-    if (!plan->fine)
+    if (!plan->batch[batch].fine)
         return 1;
     int64_t possible = 1 + dcli_node_more(worker->node, entry->operation.number, batch, plan->batch_count);
     *possible_out = possible;
@@ -98,13 +98,17 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
         return dcli_max(1, possible / SHARES);
     /* node_count has places for nodes that may join; nodes that are there ask each other, up to a number */
     const dcli_stealing *stealing = worker->as_node->stealing;
-    return dcli_lend_launch(possible, possible == plan->batch_count, dcli_exec_batch_ns(worker, entry, batch),
+    return dcli_lend_launch(possible, possible == plan->fine_count, dcli_exec_batch_ns(worker, entry, batch),
                             stealing != NULL ? stealing->asking.count : 0);
 }
 
 bool dcli_window_is_part(const dcli_running *running)
 {
-    return running->job.borrowed != NULL || running->more + 1 < running->job.plan->batch_count;
+    const dcli_plan *plan = running->job.plan;
+    if (running->job.borrowed != NULL)
+        return true;
+    bool fine = plan->batch[running->batch].fine;
+    return running->more + 1 < (fine ? plan->fine_count : plan->batch_count - plan->fine_count);
 }
 
 /* Whether a launch counts for is_full(). */

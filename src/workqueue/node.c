@@ -526,11 +526,12 @@ bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out,
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most)
 {
     struct dcli_open_op *op = dcli_op_find(node, operation);
-    if (op == NULL || !op->own->fine || op->number != node->cursor || op->next != batch + 1 || op->waiting == 0 ||
-        op->skip != DCL_OK || dcli_op_inputs(node, op) != DCL_OK || !may_start(node, op))
+    if (op == NULL || op->number != node->cursor || op->next != batch + 1 || !op->own->batch[batch].fine ||
+        op->waiting == 0 || op->skip != DCL_OK || dcli_op_inputs(node, op) != DCL_OK || !may_start(node, op))
         return 0;
     int64_t count = 0, end = op->own->batch_count;
-    while (count < most && op->next + count < end && op->batch[op->next + count] == DCLI_BATCH_WAITS)
+    while (count < most && op->next + count < end && op->own->batch[op->next + count].fine &&
+           op->batch[op->next + count] == DCLI_BATCH_WAITS)
         count++; /* none of them has chunks or reads parts of peers, so they wait for the same as the next one */
     return count;
 }

@@ -253,7 +253,7 @@ bool dcli_node_has_due(const dcli_node *node);
  *  @param count_out      the number of batches that wait; else 0. */
 bool dcli_node_left(const dcli_node *node, const dcli_operation **operation_out, int64_t *next_out, int64_t *count_out);
 /** How many batches could be started together with batch `batch`, for which the last RUN was returned, in a plan that
- *  was cut so that batches can be lent (dcli_plan.fine): the number, at most `most`, of those that follow `batch`
+ *  was cut so that batches can be lent (dcli_batch.fine): the number, at most `most`, of those that follow `batch`
  *  without a gap and can start now. 0 for other plans. */
 int64_t dcli_node_more(dcli_node *node, int64_t operation, int64_t batch, int64_t most);
 /** Start the first `count` of the batches that dcli_node_more() has counted, as RUN does. Their ends are reported like

@@ -48,8 +48,9 @@ typedef struct dcli_plan_terms {
                                    (receives_rows() in plan_local.c), and at most batch_bytes of stages; 0: neither */
     int64_t fine_elements;      /* more than 0: the nodes lend batches, so a loop body that exchanges nothing is cut
                                    into some DCLI_FINE_BATCHES batches of at least this many elements, into smaller
-                                   ones if it may be costly (DCLI_FINEST_BATCHES) or loans have little memory:
-                                   plan->fine. 0: it is one batch */
+                                   ones if it may be costly (DCLI_FINEST_BATCHES) or loans have little memory. If it
+                                   exchanges elements, but may be costly, those indices are cut that use own parts
+                                   only. 0: nothing is cut */
     /* Loans: a part that is read in place may not have been shown to the thief, except by the victim itself; so the
      * victim sends the elements of other nodes' parts along. */
     bool shown_on_demand;
@@ -167,6 +168,9 @@ typedef struct dcli_batch {
     int64_t first_chunk, chunk_count; /* T chunks that this batch is the first to read */
     int64_t first_made, made_count;   /* the U chunks that the batch makes */
     bool reads_parts;                 /* it reads parts of peers in place, so these must be ready */
+    /* It is small, so that some of its kind can be lent (dcli_plan_terms.fine_elements): it has no stages and no
+     * chunks, reads no parts of peers, and can start in any order, also several in one launch. */
+    bool fine;
 } dcli_batch;
 
 typedef struct dcli_plan_detail dcli_plan_detail; /* defined in plan_detail.h */
@@ -187,14 +191,13 @@ typedef struct dcli_plan {
     dcli_spot *spot;           /* instead of `item`, if all items are single elements */
     dcli_spot_grid *spot_grid; /* [operand_count] grids of the spots */
     dcli_limits_block *limits;
-    dcli_node_list reads;    /* peers whose parts are read in place */
-    dcli_node_list partners; /* peers whose plans may name this node: dcli_find_partners(); none with `streams` */
-    bool fine;             /* it has several batches so that some can be lent: dcli_plan_terms.fine_elements. They have
-                              no stages and no chunks, and can start in any order, also several in one launch */
-    bool local;            /* no peer exchanges anything: dcli_operation_is_local() */
-    int64_t live_bytes;    /* most bytes of received chunks that are needed at the same time */
-    int64_t space[8];      /* capacities of the lists above */
-    dcl_counters counters; /* the planned counters */
+    dcli_node_list reads;     /* peers whose parts are read in place */
+    dcli_node_list partners;  /* peers whose plans may name this node: dcli_find_partners(); none with `streams` */
+    int64_t fine_count;       /* number of fine batches; they follow each other */
+    bool local;               /* no peer exchanges anything: dcli_operation_is_local() */
+    int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
+    int64_t space[8];         /* capacities of the lists above */
+    dcl_counters counters;    /* the planned counters */
     dcli_plan_detail *detail; /* counts for a report; NULL unless dcli_plan_terms.detailed */
     dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool, or the replicas of a MOVE
                                  exceed the budget or are too many; the sentence is in `problem` */
@@ -205,7 +208,7 @@ typedef struct dcli_plan {
  *  With terms->streams the plan has the same batches, chunks, items, reads, live_bytes, status and replicas as without;
  *  works, bindings, pieces, other stages and counters are omitted. That is all that a node uses of its peers' plans,
  *  and it costs a fraction of the time and memory. (The batches, and their numbers in chunks, may differ if the node
- *  exchanges no chunks, or if terms->local_bytes is more than 0.)
+ *  exchanges no chunks, or if terms->local_bytes or terms->fine_elements is more than 0.)
  *  With terms->pair, too, it has only the chunks that self and peer terms->with exchange, with the same numbers, bytes
  *  and items, and `reads` names no other peer; live_bytes and status are not found. Chunks that others exchange cost
  *  nothing then.

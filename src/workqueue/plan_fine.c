@@ -1,12 +1,14 @@
-/* workqueue/plan_fine.c - cuts the only batch of a plan into many that can be lent, and joins works that are launched
+/* workqueue/plan_fine.c - cuts works into many small batches that can be lent, and joins works that are launched
  * together.
  *
  * Works are cut after everything else was planned: a part of a work has the same bindings, but other offsets. So the
- * cut changes neither the exchange with other nodes nor the counters. */
+ * cut changes neither the exchange with other nodes nor the counters. Only works that use the node's own parts are cut.
+ * What else a batch has, such as the edges of a stencil, stays a batch with its stages and chunks. */
 #include "workqueue/plan_fine.h"
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/check.h"
 #include "segment/cut.h"
 
@@ -14,25 +16,96 @@ enum { MOST_BATCHES = 1024 }; /* most batches of a plan whose batches are made s
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */
 
-/* Whether the plan is cut so that other nodes can run parts of it. Tile kernels, reductions, plans of single elements,
- * and plans that make replicas or use stages, chunks or parts of other nodes are not cut. */
-static bool can_be_cut(const dcli_builder *builder)
+/* Whether the plan may be cut so that other nodes can run parts of it. Tile kernels, reductions, plans of single
+ * elements and plans that make replicas are not cut. */
+static bool may_be_cut(const dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
     const dcli_plan_terms *terms = builder->terms;
-    const dcli_plan *plan = builder->plan;
     const dcli_body *body = operation->body;
     if (terms->fine_elements == 0 || terms->node_count < 2 || terms->streams || body->tile_kernel ||
-        body->result_count > 0 || plan->batch_count != 1 || plan->stage_count > 0 || plan->chunk_count > 0 ||
-        dcli_makes_replicas(operation) || dcli_layout_is_shuffled(operation->operand[body->owner].layout))
+        body->result_count > 0 || dcli_makes_replicas(operation) ||
+        dcli_layout_is_shuffled(operation->operand[body->owner].layout))
         return false;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].reach != DCLI_REACH_AFFINE)
             return false;
-    for (int64_t n = 0; n < plan->binding_count; n++)
-        if (plan->binding[n].kind != DCLI_SPACE_OWN)
-            return false;
     return true;
+}
+
+/* Whether a plan that exchanges elements may be cut: only if the body may be costly, because otherwise memory or the
+ * exchange limits the operation. Where batches that use own parts only are joined (dcli_plan_local_first()), no times
+ * are measured, and nothing is lent by them. */
+static bool may_cut_exchanging(const dcli_builder *builder)
+{
+    const dcli_plan *plan = builder->plan;
+    return dcli_body_may_be_costly(builder->operation->body) && builder->terms->local_bytes == 0 &&
+           plan->spot == NULL && builder->panel_count == 0;
+}
+
+static bool needs_nothing(const dcli_batch *batch)
+{
+    return batch->stage_count == 0 && batch->chunk_count == 0 && batch->made_count == 0;
+}
+
+static bool uses_own_part(const dcli_builder *builder, const dcli_work *work)
+{
+    const dcli_binding *binding = &builder->plan->binding[work->first_binding];
+    bool own = true;
+    for (int a = 0; a < builder->operation->body->access_count && own; a++)
+        own = binding[a].kind == DCLI_SPACE_OWN;
+    return own;
+}
+
+enum { DROPPED = -1 };
+
+/* A plan before it is cut. */
+struct uncut {
+    int64_t batches, works, bindings; /* how many it has */
+    bool *cut;                        /* [works] whether a work is cut; the others stay in their batches */
+    int64_t *number;                  /* [batches] of a batch that stays, because not all its works are cut: its new
+                                         number; DROPPED: the batch does not stay */
+    int64_t elements;                 /* elements of the works that are cut */
+    int64_t tiles;                    /* tiles of the batches that do not stay */
+    bool all;                         /* no batch stays */
+};
+
+/* Choose what is cut of batch b: works that use own parts only. But if it has no other works, though stages or chunks,
+ * it stays as it is, because it would be empty. */
+static void look_at_batch(const dcli_builder *builder, int64_t b, struct uncut *uncut)
+{
+    const dcli_batch *batch = &builder->plan->batch[b];
+    int64_t own = 0, elements = 0;
+    for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++) {
+        uncut->cut[w] = uses_own_part(builder, &builder->plan->work[w]);
+        own += uncut->cut[w];
+        elements += uncut->cut[w] ? dcli_box_elements(&builder->plan->work[w].box) : 0;
+    }
+    bool stays = own < batch->work_count || !needs_nothing(batch);
+    if (own == batch->work_count && stays) {
+        memset(uncut->cut + batch->first_work, 0, (size_t)batch->work_count * sizeof *uncut->cut);
+        elements = 0;
+    }
+    uncut->number[b] = stays ? 0 : DROPPED;
+    uncut->elements += elements;
+    uncut->tiles += stays ? 0 : batch->tile_count;
+    uncut->all = uncut->all && !stays;
+}
+
+static dcl_status look_at_batches(const dcli_builder *builder, struct uncut *uncut)
+{
+    const dcli_plan *plan = builder->plan;
+    *uncut = (struct uncut){.batches = plan->batch_count,
+                            .works = plan->work_count,
+                            .bindings = plan->binding_count,
+                            .cut = dcli_calloc((size_t)plan->work_count + 1, sizeof *uncut->cut),
+                            .number = dcli_malloc(((size_t)plan->batch_count + 1) * sizeof *uncut->number),
+                            .all = true};
+    if (uncut->cut == NULL || uncut->number == NULL)
+        return DCL_ERR_NOMEM;
+    for (int64_t b = 0; b < plan->batch_count; b++)
+        look_at_batch(builder, b, uncut);
+    return DCL_OK;
 }
 
 /* How many elements a batch may have so that a question has memory for its loan even if all elements are sent: a thief
@@ -51,13 +124,11 @@ static int64_t elements_in_memory(const dcli_builder *builder)
     return dcli_max(1, TILES * builder->terms->batch_bytes / dcli_max(1, bytes));
 }
 
-/* Most elements of a batch; 0: there are too few for two batches. */
-static int64_t most_elements(const dcli_builder *builder, int64_t owned)
+/* Most elements of a batch, if `elements` are cut; 0: there are too few for two batches. */
+static int64_t most_elements(const dcli_builder *builder, int64_t elements)
 {
-    const dcli_operation *operation = builder->operation;
-    int64_t elements = dcli_min(owned, dcli_box_elements(&operation->box));
     int64_t most = dcli_ceil_div(elements, DCLI_FINE_BATCHES);
-    if (dcli_body_may_be_costly(operation->body))
+    if (dcli_body_may_be_costly(builder->operation->body))
         most = dcli_max(dcli_min(most, DCLI_FEW_ELEMENTS),
                         dcli_min(dcli_ceil_div(elements, DCLI_FINEST_BATCHES),
                                  dcli_max(DCLI_MANY_ELEMENTS, dcli_ceil_div(elements, DCLI_MANY_BATCHES))));
@@ -100,56 +171,106 @@ static dcl_status put_part(dcli_builder *builder, int64_t w, const int64_t lo[],
     if (*taken == 0 && dcli_builder_batch(builder) == NULL)
         return DCL_ERR_NOMEM;
     *taken += elements;
-    builder->plan->batch[builder->plan->batch_count - 1].work_count++;
+    dcli_batch *batch = &builder->plan->batch[builder->plan->batch_count - 1];
+    batch->fine = true;
+    batch->work_count++;
     return add_part(builder, w, lo, count);
 }
 
-/* Append batches with all works of batch 0, cut if they are large. */
-static dcl_status append_batches(dcli_builder *builder, int64_t most)
+/* Append batches with the parts of all works that are cut. */
+static dcl_status append_cut(dcli_builder *builder, const struct uncut *uncut, int64_t most)
 {
-    const dcli_plan *plan = builder->plan;
-    int64_t works = plan->work_count, taken = 0;
+    dcli_plan *plan = builder->plan;
+    int64_t taken = 0, first = plan->batch_count;
     dcl_status status = DCL_OK;
-    for (int64_t w = 0; w < works && status == DCL_OK; w++) {
+    for (int64_t w = 0; w < uncut->works && status == DCL_OK; w++) {
         int64_t shape[DCL_MAX_RANK];
         dcl_box box = plan->work[w].box;
+        if (!uncut->cut[w])
+            continue;
         dcli_cut_shape(box.rank, box.count, NULL, most, shape);
         dcli_cut cut = dcli_cut_begin(box.rank, box.count, shape);
         while (status == DCL_OK && dcli_cut_next(&cut))
             status = put_part(builder, w, cut.lo, cut.count, most, &taken);
     }
+    int64_t count = plan->fine_count = plan->batch_count - first;
+    for (int64_t b = 0; b < count; b++) {
+        plan->batch[first + b].first_tile = b * uncut->tiles / count;
+        plan->batch[first + b].tile_count = (b + 1) * uncut->tiles / count - b * uncut->tiles / count;
+    }
     return status;
 }
 
-/* Remove the first batch with its works. Its tiles are counted as tiles of the other batches. */
-static void drop_first(dcli_plan *plan, int64_t works, int64_t bindings, int64_t tiles)
+/* Append the batches that stay, with the works that are not cut, and let the chunks name them by their new numbers. */
+static dcl_status append_others(dcli_builder *builder, const struct uncut *uncut)
 {
-    plan->work_count -= works;
-    plan->binding_count -= bindings;
-    plan->batch_count--;
-    memmove(plan->work, plan->work + works, (size_t)plan->work_count * sizeof *plan->work);
-    memmove(plan->binding, plan->binding + bindings, (size_t)plan->binding_count * sizeof *plan->binding);
-    memmove(plan->batch, plan->batch + 1, (size_t)plan->batch_count * sizeof *plan->batch);
-    for (int64_t w = 0; w < plan->work_count; w++)
-        plan->work[w].first_binding -= bindings;
-    for (int64_t b = 0; b < plan->batch_count; b++) {
-        plan->batch[b].first_work -= works;
-        plan->batch[b].first_tile = b * tiles / plan->batch_count;
-        plan->batch[b].tile_count = (b + 1) * tiles / plan->batch_count - plan->batch[b].first_tile;
+    static const int64_t none[DCL_MAX_RANK];
+    dcli_plan *plan = builder->plan;
+    for (int64_t b = 0; b < uncut->batches; b++) {
+        if (uncut->number[b] == DROPPED)
+            continue;
+        dcli_batch *batch = dcli_builder_batch(builder);
+        if (batch == NULL)
+            return DCL_ERR_NOMEM;
+        *batch = plan->batch[b];
+        batch->first_work = plan->work_count;
+        batch->work_count = 0;
+        uncut->number[b] = plan->batch_count - 1 - uncut->batches;
+        for (int64_t w = plan->batch[b].first_work; w < plan->batch[b].first_work + plan->batch[b].work_count; w++) {
+            int64_t count[DCL_MAX_RANK];
+            memcpy(count, plan->work[w].box.count, sizeof count);
+            if (!uncut->cut[w] && add_part(builder, w, none, count) != DCL_OK)
+                return DCL_ERR_NOMEM;
+        }
+        batch->work_count = plan->work_count - batch->first_work;
     }
+    for (int64_t c = 0; c < plan->chunk_count; c++) {
+        plan->chunk[c].first_batch = uncut->number[plan->chunk[c].first_batch];
+        plan->chunk[c].last_batch = uncut->number[plan->chunk[c].last_batch];
+    }
+    return DCL_OK;
 }
 
-dcl_status dcli_plan_cut_fine(dcli_builder *builder, int64_t owned, int64_t tiles)
+/* Remove the batches of before with their works and bindings. */
+static void drop_uncut(dcli_plan *plan, const struct uncut *uncut)
 {
-    dcli_plan *plan = builder->plan;
-    int64_t most = can_be_cut(builder) ? most_elements(builder, owned) : 0;
-    int64_t works = plan->work_count, bindings = plan->binding_count;
-    if (most == 0)
-        return DCL_OK;
-    dcl_status status = append_batches(builder, most);
+    plan->work_count -= uncut->works;
+    plan->binding_count -= uncut->bindings;
+    plan->batch_count -= uncut->batches;
+    memmove(plan->work, plan->work + uncut->works, (size_t)plan->work_count * sizeof *plan->work);
+    memmove(plan->binding, plan->binding + uncut->bindings, (size_t)plan->binding_count * sizeof *plan->binding);
+    memmove(plan->batch, plan->batch + uncut->batches, (size_t)plan->batch_count * sizeof *plan->batch);
+    for (int64_t w = 0; w < plan->work_count; w++)
+        plan->work[w].first_binding -= uncut->bindings;
+    for (int64_t b = 0; b < plan->batch_count; b++)
+        plan->batch[b].first_work -= uncut->works;
+}
+
+/* Put batches with parts of at most `most` elements in the place of what is cut. They come before the batches that stay
+ * if these wait for chunks. If they only read parts of peers in place they come first, so that the peers learn early
+ * that these have been read. */
+static dcl_status cut(dcli_builder *builder, const struct uncut *uncut, int64_t most)
+{
+    bool waits = builder->plan->chunk_count > 0;
+    dcl_status status = waits ? append_cut(builder, uncut, most) : append_others(builder, uncut);
     if (status == DCL_OK)
-        drop_first(plan, works, bindings, tiles);
-    plan->fine = status == DCL_OK && plan->batch_count > 1;
+        status = waits ? append_others(builder, uncut) : append_cut(builder, uncut, most);
+    if (status == DCL_OK)
+        drop_uncut(builder->plan, uncut);
+    return status;
+}
+
+dcl_status dcli_plan_cut_fine(dcli_builder *builder)
+{
+    struct uncut uncut;
+    if (!may_be_cut(builder))
+        return DCL_OK;
+    dcl_status status = look_at_batches(builder, &uncut);
+    int64_t most = status == DCL_OK ? most_elements(builder, uncut.elements) : 0;
+    if (most > 0 && ((uncut.all && uncut.batches == 1) || may_cut_exchanging(builder)))
+        status = cut(builder, &uncut, most);
+    dcli_free(uncut.cut);
+    dcli_free(uncut.number);
     return status;
 }
 

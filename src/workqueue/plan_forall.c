@@ -838,10 +838,10 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
         start_over(builder);
         status = dcli_plan_batches(builder, tiles, few, most);
     }
-    if (status == DCL_OK && at_once)
-        status = dcli_plan_cut_fine(builder, owned, tiles);
     if (status == DCL_OK && panels.most == 0)
         status = dcli_plan_local_first(builder);
+    if (status == DCL_OK)
+        status = dcli_plan_cut_fine(builder);
     if (status != DCL_OK || builder->terms->streams)
         return status;
     dcli_count_blocks(builder);

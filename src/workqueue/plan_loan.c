@@ -526,10 +526,11 @@ static dcl_status list_works(struct lending *lending)
     lending->stage_of = dcli_calloc((size_t)stages + 1, sizeof *lending->stage_of);
     if (lending->work == NULL || lending->stage_of == NULL)
         return DCL_ERR_NOMEM;
-    if (own->fine)
+    bool fine = dcli_plan_are_fine(own, lending->first, lending->count);
+    if (fine)
         lending->work_count =
             dcli_plan_join(lending->builder.operation, own, lending->first, lending->count, lending->work);
-    for (int64_t b = 0; b < lending->count && !own->fine; b++)
+    for (int64_t b = 0; b < lending->count && !fine; b++)
         for (int64_t w = 0; w < batch[b].work_count; w++)
             lending->work[lending->work_count++] = own->work[batch[b].first_work + w];
     return DCL_OK;

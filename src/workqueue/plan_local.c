@@ -152,7 +152,7 @@ dcl_status dcli_plan_local_first(dcli_builder *builder)
 {
     dcli_plan *plan = builder->plan;
     int64_t before = plan->batch_count;
-    if (builder->terms->local_bytes == 0 || builder->terms->streams || plan->fine || before < 2 ||
+    if (builder->terms->local_bytes == 0 || builder->terms->streams || before < 2 ||
         builder->operation->body->tile_kernel)
         return DCL_OK;
     bool *local = dcli_malloc((size_t)before * sizeof *local);

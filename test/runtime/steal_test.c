@@ -286,6 +286,40 @@ Test(steal, loans_are_traced_between_threads) { loans_are_on_the_wire(NULL); }
 Test(steal, loans_are_traced_between_processes) { loans_are_on_the_wire("local:2"); }
 #endif
 
+/* A stencil whose parts are far smaller than a tile; its cost grows with the row. Each row needs the rows around it. */
+static void a_stencil_is_lent(const char *transfer)
+{
+    enum { NODES = 2, ROWS = 64, COLUMNS = 32, TRIES = 40 };
+    static float expected[ROWS * COLUMNS], found[ROWS * COLUMNS];
+    dcl_config config = test_config(NODES);
+    config.steal = "always";
+    config.transfer = transfer;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block,*", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS));
+    dcl_array *B = test_array(cluster, "block,*", dcl_grid_2d(DCL_FLOAT, ROWS, COLUMNS));
+    static const char body[] = "float s = 0; for (int n = 0; n < 300 * i; n++) "
+                               "s = s * 0.5f + A(clamp(i-1, 0, 63),j) + A(clamp(i+1, 0, 63),j); B(i,j) = s;";
+    TEST_OK(dcl_forall(cluster, "A(i,j) = 0.25f * i + j;", DCL_OUT(A)));
+    TEST_OK(dcl_forall(cluster, body, DCL_OUT(B), DCL_IN(A), DCL_STEALING(DCL_STEAL_NEVER)));
+    TEST_OK(dcl_read(B, NULL, expected, NULL));
+    cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).loans_won, 0);
+    int64_t won = 0;
+    for (int n = 0; n < TRIES && won == 0; n++) {
+        TEST_OK(dcl_forall(cluster, body, DCL_OUT(B), DCL_IN(A)));
+        TEST_OK(dcl_read(B, NULL, found, NULL));
+        cr_expect_arr_eq(found, expected, sizeof expected);
+        won = test_counters(cluster, DCL_ALL_NODES).loans_won;
+    }
+    cr_expect(won > 0, "nothing was lent");
+    dcl_release(A);
+    dcl_release(B);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(steal, own_parts_of_a_stencil_are_lent) { a_stencil_is_lent(NULL); }
+
+Test(steal, own_parts_of_a_stencil_that_receives_rows_are_lent) { a_stencil_is_lent("send"); }
+
 /* A thief that takes far longer than its victim: nothing was gained by the bytes sent to it. There are so few batches that
  * none is taken back. */
 Test(steal, late_results_are_in_vain)

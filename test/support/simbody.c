@@ -18,6 +18,9 @@
 
 static const char index_names[] = "ijklmnop";
 
+/* A body with a prelude may be costly: dcli_body_may_be_costly(). */
+#define COSTLY "#define COSTLY"
+
 struct maker {
     test_random *random;
     int count;
@@ -351,11 +354,12 @@ static void put_body(struct maker *maker)
 bool sim_body_make(test_random *random, int count, sim_array *const arrays[], sim_step *step)
 {
     struct maker maker = {.random = random, .count = count, .arrays = arrays, .step = step};
+    const char *prelude = pick(&maker, 0, 2) == 0 ? COSTLY : "";
     put_body(&maker);
     dcli_operation *operation = &step->operation;
     operation->operand_count = maker.params;
     operation->box = sim_random_box(random, dcli_operand_grid(&operation->operand[0]));
-    if (dcli_body_parse(step->text, "", maker.params, maker.param, &step->body) != DCL_OK) {
+    if (dcli_body_parse(step->text, prelude, maker.params, maker.param, &step->body) != DCL_OK) {
         fprintf(stderr, "%s\n%s\n", step->text, dcl_error());
         abort();
     }

@@ -37,6 +37,7 @@ typedef struct sim_figures {
     int64_t failures_in_marks,
         most_told;          /* failures that watermarks carried; most messages about one failed operation */
     int64_t joined_batches; /* that were started together with another one */
+    int64_t cut_out;        /* batches that were cut out of plans that exchange elements */
     int64_t early;          /* batches that copied of peers' parts when they started, and read them no more */
     int64_t lost, joined, losses_told;  /* nodes lost and joined; operations that failed because of losses */
     int64_t asked, lent, lent_in_place; /* questions; batches lent, and those of them that read in place */

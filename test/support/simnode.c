@@ -362,12 +362,19 @@ static void queue(struct sim *sim, int p, const dcli_action *action)
     }
 }
 
+/* Whether a batch was cut out of a plan that has other batches, too. */
+static bool is_cut_out(struct sim *sim, int p, const dcli_action *run)
+{
+    const dcli_plan *plan = sim_plan_of(&sim->data, run->operation, p)->plan;
+    return plan->fine_count < plan->batch_count && plan->batch[run->index].fine;
+}
+
 /* Start some batches together with one that was started, and then perhaps none for a while, so that they can be lent. */
 static void run_more(struct sim *sim, int p, const dcli_action *action)
 {
     dcli_node *node = sim->node[p].node;
     int64_t number = action->operation->number, possible = dcli_node_more(node, number, action->index, INT64_MAX);
-    if (action->kind != DCLI_DO_RUN || !sim_plan_of(&sim->data, action->operation, p)->plan->fine)
+    if (action->kind != DCLI_DO_RUN || sim_plan_of(&sim->data, action->operation, p)->plan->fine_count == 0)
         return;
     int64_t count = possible > 0 ? sim_pick(sim, 0, possible) : 0;
     dcli_node_run_more(node, number, action->index, count);
@@ -375,6 +382,7 @@ static void run_more(struct sim *sim, int p, const dcli_action *action)
         dcli_action more = *action;
         more.index += n;
         sim->figures.batches++;
+        sim->figures.cut_out += is_cut_out(sim, p, &more);
         sim->figures.joined_batches++;
         trace_action(sim, p, &more);
         queue(sim, p, &more);
@@ -472,6 +480,7 @@ static void act(struct sim *sim, int p, const dcli_action *action)
     case DCLI_DO_RUN:
     case DCLI_DO_SKIP:
         sim->figures.batches++;
+        sim->figures.cut_out += is_cut_out(sim, p, action);
         count_made(sim, p, action);
         if (action->kind == DCLI_DO_SKIP && p == sim->host)
             sim_verdict_failed(&sim->verdict, operation);

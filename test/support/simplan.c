@@ -121,14 +121,14 @@ static bool same_copies(const dcli_plan *a, const dcli_plan *b)
     }
 }
 
-const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams, bool joined)
+const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams, bool regrouped)
 {
     if (a->status != b->status || strcmp(a->problem, b->problem) != 0 || a->local != b->local)
         return "status";
     if (a->live_bytes != b->live_bytes)
         return "bytes that live at once";
     bool exchanges = a->chunk_count > 0 || b->chunk_count > 0; /* else peers do not look at the batches */
-    bool batches = !streams || (exchanges && !joined);
+    bool batches = !streams || (exchanges && !regrouped);
     if (batches && (a->batch_count != b->batch_count || !same_batches(a, b, streams)))
         return "batches";
     if (a->chunk_count != b->chunk_count || !same_chunks(a, b, batches))
@@ -163,7 +163,7 @@ const char *sim_plan_differs(const dcli_plan *plan, const dcli_operation *operat
         other.no_points = way != 1;
         if (dcli_plan_make(operation, self, &other, &again) != DCL_OK)
             abort();
-        difference = sim_plans_differ(plan, again, other.streams, terms->local_bytes > 0);
+        difference = sim_plans_differ(plan, again, other.streams, terms->local_bytes > 0 || plan->fine_count > 0);
         for (int q = 0; q <= terms->node_count && difference == NULL; q++)
             difference = dcli_node_list_has(&plan->reads, q) != dcli_node_list_has(&again->reads, q)
                              ? "peers whose parts are read"

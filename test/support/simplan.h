@@ -5,8 +5,8 @@
 #include "workqueue/plan.h"
 
 /** Describe a difference between two plans; NULL: none. @param streams  compare only what peers exchange:
- *  dcli_plan_terms.streams. @param joined  one of them has joined its local batches: dcli_plan_terms.local_bytes */
-const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams, bool joined);
+ *  dcli_plan_terms.streams. @param regrouped  one of them has joined its local batches, or cut its works: dcli_plan_terms.local_bytes, .fine_elements */
+const char *sim_plans_differ(const dcli_plan *a, const dcli_plan *b, bool streams, bool regrouped);
 
 /** Make the plan of an operation again as its peers do, and, for a FORALL, without shortcuts; compare. @return as
  *  above. */

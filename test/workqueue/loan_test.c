@@ -231,7 +231,7 @@ Test(loan, plans_join_works)
     const dcli_operation *operation = bench_reads(bench, LENT_OP, "C(i) = A(i);", 1, 2);
     const dcli_plan *own = bench_plan(bench, operation, VICTIM);
     dcli_loan *loan;
-    cr_assert(own->fine && own->batch_count == BATCHES);
+    cr_assert(own->fine_count == BATCHES && own->batch_count == BATCHES);
     cr_assert_eq(dcli_loan_make(operation, own, 1, 3, VICTIM, THIEF, &bench->terms.plan, &loan), DCL_OK);
     cr_expect(loan->plan->work_count == 1 && loan->plan->work[0].box.start[0] == 1 &&
               loan->plan->work[0].box.count[0] == 3);
@@ -429,7 +429,7 @@ static struct bench *fine_victim(void)
     bench_create(bench, 2, 2, bench->halves);
     const dcli_operation *operation = bench_reads(bench, LENT_OP, "C(i) = A(i);", 1, 2);
     const dcli_plan *plan = bench_plan(bench, operation, VICTIM);
-    cr_assert(plan->fine && plan->batch_count == BATCHES);
+    cr_assert(plan->fine_count == BATCHES && plan->batch_count == BATCHES);
     bench_sees(bench, operation);
     hears_hunger(bench, 1, LENT_OP);
     bench_expect_some(bench, "it starts", 1, "run 3");

@@ -612,7 +612,9 @@ static void expect_fine(const char *what, const dcli_operation *operation, int n
     terms.local_bytes = 1 << 20;
     terms.fine_elements = fine_elements;
     dcli_plan *plan = make(operation, nodes > 1, &terms);
-    if (plan->fine)
+    bool fine = plan->fine_count > 0;
+    cr_expect(plan->fine_count == (fine ? plan->batch_count : 0));
+    if (fine)
         expect_joined(what, operation, plan, &terms);
     for (int64_t b = 0; b < plan->batch_count; b++) {
         const dcli_batch *batch = &plan->batch[b];
@@ -620,14 +622,15 @@ static void expect_fine(const char *what, const dcli_operation *operation, int n
         for (int64_t w = batch->first_work; w < batch->first_work + batch->work_count; w++)
             here += dcli_box_elements(&plan->work[w].box);
         cr_expect_eq(batch->first_work, b == 0 ? 0 : batch[-1].first_work + batch[-1].work_count, "%s", what);
-        cr_expect(!plan->fine || (batch->stage_count == 0 && batch->chunk_count == 0 && batch->made_count == 0));
+        cr_expect(batch->fine == fine);
+        cr_expect(!fine || (batch->stage_count == 0 && batch->chunk_count == 0 && batch->made_count == 0));
         elements[b > 0] = here;
         all += here;
         tiles += batch->tile_count;
     }
-    dcli_text_put(&text, "%s %" PRId64 ": %" PRId64 " %" PRId64 " of %" PRId64, plan->fine ? "fine" : "not",
+    dcli_text_put(&text, "%s %" PRId64 ": %" PRId64 " %" PRId64 " of %" PRId64, fine ? "fine" : "not",
                   plan->batch_count, elements[0], elements[1], all);
-    cr_expect(!plan->fine || tiles == plan->counters.tasks, "%s: %" PRId64 " tiles", what, tiles);
+    cr_expect(!fine || tiles == plan->counters.tasks, "%s: %" PRId64 " tiles", what, tiles);
     char *found = dcli_text_take(&text);
     cr_expect_str_eq(found, expected, "%s: %s; expected: %s", what, found, expected);
     dcli_free(found);
@@ -662,6 +665,96 @@ Test(plan, what_exchanges_nothing_is_cut_so_that_batches_can_be_lent)
     dcli_operation *alone =
         TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, whole}, {DCL_ACCESS_IN, "A", 2, whole});
     expect_fine("one node", alone, 1, 1, "not 1: 8000 0 of 8000");
+    test_ops_free();
+}
+
+/* The works of a plan, in the order of their batches, fine ones joined. @return how many */
+static int64_t list_works(const dcli_operation *operation, const dcli_plan *plan, dcli_work works_out[])
+{
+    int64_t count = 0;
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        const dcli_batch *batch = &plan->batch[b];
+        if (batch->fine) {
+            count += dcli_plan_join(operation, plan, b, plan->fine_count, works_out + count);
+            b += plan->fine_count - 1;
+        } else {
+            memcpy(works_out + count, plan->work + batch->first_work, (size_t)batch->work_count * sizeof *works_out);
+            count += batch->work_count;
+        }
+    }
+    return count;
+}
+
+/* Compare a plan whose works of own parts are cut with one that is not cut: they have the same works, or some that are
+ * joined across batches; they exchange the same chunks, and each chunk names the batch that it belongs to. */
+static void expect_only_cut(const dcli_operation *operation, const dcli_plan *plan, const dcli_plan *whole)
+{
+    dcli_work cut[16], works[16];
+    int64_t count = list_works(operation, plan, cut), before = list_works(operation, whole, works), stages = 0;
+    for (int64_t o = 0; o < before; o++) {
+        int64_t found = 0;
+        for (int64_t w = 0; w < count; w++) {
+            dcl_box common;
+            if (!dcli_box_intersect(&cut[w].box, &works[o].box, &common))
+                continue;
+            const dcli_binding *x = &plan->binding[cut[w].first_binding];
+            const dcli_binding *y = &whole->binding[works[o].first_binding];
+            cr_expect(dcli_box_equal(&common, &works[o].box) && cut[w].checked == works[o].checked);
+            for (int a = 0; a < operation->body->access_count; a++, x++, y++)
+                cr_expect(x->kind == y->kind && x->where == y->where && memcmp(x->step, y->step, sizeof x->step) == 0 &&
+                          x->offset == y->offset - (works[o].box.start[0] - cut[w].box.start[0]) * x->step[0]);
+            found++;
+        }
+        cr_expect_eq(found, 1);
+    }
+    cr_expect_eq(plan->stage_count, whole->stage_count);
+    cr_expect_eq(plan->chunk_count, whole->chunk_count);
+    cr_expect_eq(plan->counters.bytes_moved, whole->counters.bytes_moved);
+    cr_expect_eq(plan->counters.tasks, whole->counters.tasks);
+    for (int64_t b = 0; b < plan->batch_count; b++) {
+        const dcli_batch *batch = &plan->batch[b];
+        cr_expect(!batch->fine || (batch->stage_count == 0 && batch->chunk_count == 0 && !batch->reads_parts));
+        cr_expect_eq(batch->first_work, b == 0 ? 0 : batch[-1].first_work + batch[-1].work_count);
+        stages += batch->stage_count;
+        for (int64_t c = batch->first_chunk; c < batch->first_chunk + batch->chunk_count; c++)
+            cr_expect_eq(plan->chunk[c].first_batch, b);
+    }
+    cr_expect_eq(stages, plan->stage_count);
+}
+
+Test(plan, what_uses_own_parts_of_a_costly_body_is_cut)
+{
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 400, 20);
+    const dcli_layout *rows = test_layout("block,*", 4, &square),
+                      *tiles = test_layout("block,*;tile=10x20", 4, &square);
+    static const char costly[] = "for (int k = 0; k < 9; k++) C(i,j) += A(i-1,j) + A(i+1,j);";
+    for (int in_place = 0; in_place < 2; in_place++)
+        for (int small = 0; small < 2; small++) {
+            const dcli_layout *layout = small ? tiles : rows;
+            dcli_plan_terms terms = terms_of(4, in_place != 0), usual = terms;
+            terms.batch_bytes = usual.batch_bytes = small ? 3200 : 1 << 20;
+            terms.fine_elements = 1 << 16;
+            dcli_operation *loop =
+                TEST_FORALL(1, costly, {DCL_ACCESS_INOUT, "C", 1, layout}, {DCL_ACCESS_IN, "A", 2, layout});
+            dcli_plan *plan = make(loop, 1, &terms), *whole = make(loop, 1, &usual);
+            cr_expect_geq(plan->fine_count, DCLI_FINE_BATCHES / 2, "%" PRId64 " batches", plan->fine_count);
+            cr_expect_gt(plan->batch_count, plan->fine_count);
+            cr_expect(plan->batch[0].fine == !in_place);
+            expect_only_cut(loop, plan, whole);
+            dcli_plan_free(plan);
+            terms.local_bytes = 1 << 20; /* its batches of own parts are joined instead */
+            plan = make(loop, 1, &terms);
+            cr_expect_eq(plan->fine_count, 0);
+            dcli_plan_free(plan);
+            dcli_plan_free(whole);
+        }
+    dcli_operation *cheap =
+        TEST_FORALL(1, "C(i,j) = A(i-1,j) + A(i+1,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    dcli_plan_terms terms = terms_of(4, true);
+    terms.fine_elements = 1;
+    dcli_plan *plan = make(cheap, 1, &terms);
+    cr_expect_eq(plan->fine_count, 0);
+    dcli_plan_free(plan);
     test_ops_free();
 }
 

@@ -46,6 +46,7 @@ static void add_figures(sim_figures *sum, const sim_figures *one)
     sum->batches += one->batches;
     sum->early += one->early;
     sum->joined_batches += one->joined_batches;
+    sum->cut_out += one->cut_out;
     sum->chunks += one->chunks;
     sum->messages += one->messages;
     sum->bytes_moved += one->bytes_moved;
@@ -110,13 +111,13 @@ ParameterizedTest(int *runner, simulation, random_programs)
     int64_t run = run_seeds(first, count, RUNNERS, (int)setting("TEST_NODES", 0), false, &sum);
     fprintf(stderr,
             "simulation %d of %d: %" PRId64 " seeds from %" PRIu64 ", %d operations (%d bodies), %" PRId64
-            " batches (%" PRId64 " copied early), %" PRId64 " chunks, %" PRId64 " messages, %" PRId64
-            " provoked failures, %" PRId64 " nodes lost (%" PRId64 " times told), %" PRId64 " joined; %" PRId64
-            " questions, %" PRId64 " batches lent (%" PRId64 " in place): %" PRId64 " won, %" PRId64
+            " batches (%" PRId64 " copied early, %" PRId64 " cut out), %" PRId64 " chunks, %" PRId64
+            " messages, %" PRId64 " provoked failures, %" PRId64 " nodes lost (%" PRId64 " times told), %" PRId64
+            " joined; %" PRId64 " questions, %" PRId64 " batches lent (%" PRId64 " in place): %" PRId64 " won, %" PRId64
             " returned, %" PRId64 " taken back, %" PRId64 " late\n",
-            *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.early, sum.chunks,
-            sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined, sum.asked, sum.lent, sum.lent_in_place,
-            sum.won, sum.returned, sum.taken_back, sum.late);
+            *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.early, sum.cut_out,
+            sum.chunks, sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined, sum.asked, sum.lent,
+            sum.lent_in_place, sum.won, sum.returned, sum.taken_back, sum.late);
     if (run >= 50) /* it does exercise all of it */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.declined > 0 &&
                   sum.failures_in_marks > 0 && sum.in_place && sum.sent && sum.lost > 0 && sum.losses_told > 0 &&
@@ -129,6 +130,7 @@ Test(simulation, few_nodes)
     sim_figures sum = {0};
     for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
         run_seeds(1000000, 20, 1, nodes[n], false, &sum);
+    cr_expect_gt(sum.cut_out, 0);
 }
 
 /* Few nodes that all need each other, and of which some are lost. */
