@@ -187,6 +187,45 @@ dcl_status dcli_operator_check(int number, const dcli_param params[])
     return DCL_OK;
 }
 
+static bool contains_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[length]) &&
+            at[length] != '_')
+            return true;
+    return false;
+}
+
+static bool is_known_constant(const char *text, int count, const dcli_param params[], const char *prelude)
+{
+    const char *name = text + (*text == '-' || *text == '+');
+    bool known = isdigit((unsigned char)*name) || *name == '.' || strcmp(name, "true") == 0 ||
+                 strcmp(name, "false") == 0 || contains_word(prelude, name);
+    for (int p = 0; p < count && !known; p++)
+        known = strcmp(params[p].name, name) == 0;
+    for (; !known && *name != '\0'; name++)
+        if (islower((unsigned char)*name))
+            return false;
+    return true;
+}
+
+dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char *prelude)
+{
+    for (int p = 0; p < count; p++) {
+        char word[64];
+        if (params[p].access != DCL_ACCESS_OPERATOR)
+            continue;
+        const char *neutral = dcli_operator_split(params[p].name, word);
+        if (!is_known_constant(neutral, count, params, prelude))
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "the neutral element of operator %s is '%s', a name that no DCL_PRELUDE defines; expected "
+                             "one constant, such as 0.0f, -INFINITY or 1",
+                             word, neutral);
+    }
+    return DCL_OK;
+}
+
 /* Check the name of a parameter, and that no other one has it. @param reserved  how many index names, from i on, parameters
  * may not have */
 static dcl_status check_name(int number, const dcli_param params[], int reserved)

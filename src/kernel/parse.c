@@ -276,7 +276,7 @@ static char *join_lines(const char *text)
 dcli_body *dcli_body_new(const char *text, const char *prelude, int count, const dcli_param params[])
 {
     if (check_length(text, "body") != DCL_OK || check_length(prelude, "prelude") != DCL_OK ||
-        check_returns(prelude) != DCL_OK)
+        check_returns(prelude) != DCL_OK || dcli_neutrals_check(count, params, prelude) != DCL_OK)
         return NULL;
     dcli_body *body = dcli_calloc(1, sizeof *body);
     if (body == NULL)

@@ -206,6 +206,8 @@ static dcl_status find_end(const dcli_tokens *tokens, int first, int *end_out)
         end = tokens->token[end].partner > end ? tokens->token[end].partner + 1 : end + 1;
     if (end == first)
         return dcli_token_fail(tokens, end, "there is no value here; expected an expression");
+    if (end < tokens->count && dcli_token_in(tokens, end - 1, "+ - * / % & | ^ ! ~ < > << >> <= >= == != && || ? :"))
+        return dcli_token_fail(tokens, end, "an operator has no right operand here; expected an expression");
     if (dcli_token_is(tokens, end, ","))
         return dcli_token_fail(tokens, end, "the value has a comma; expected one expression");
     if (end == tokens->count)
@@ -259,6 +261,8 @@ dcl_status dcli_scan_parse(const char *text, const char *prelude, int count, con
     for (int p = 0; p < count; p++)
         if (params[p].access == DCL_ACCESS_OPERATOR && dcli_operator_check(p, params) != DCL_OK)
             return DCL_ERR_INVALID;
+    if (dcli_neutrals_check(count, params, prelude) != DCL_OK)
+        return DCL_ERR_INVALID;
     scan->rank = params[scan->output].rank;
     scan->type = params[scan->output].type;
     if (scan->type == DCL_HALF)

@@ -205,6 +205,11 @@ Test(scan, own_operator)
         dcl_scan(cluster, "P(i) mix= A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"), DCL_OPERATOR("mix", "a+b")),
         DCL_ERR_INVALID, "the neutral element of operator mix is 'a+b'");
     TEST_REFUSED(dcl_scan(cluster, "P(i) mix= A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"),
+                          DCL_OPERATOR("mix", "zero"), DCL_PRELUDE(mix)),
+                 DCL_ERR_INVALID, "is 'zero', a name that no DCL_PRELUDE defines");
+    TEST_REFUSED(dcl_scan(cluster, "P(i) += A(i) * ;", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")), DCL_ERR_BODY,
+                 "column 16: an operator has no right operand here");
+    TEST_REFUSED(dcl_scan(cluster, "P(i) mix= A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"),
                           DCL_OPERATOR("mix_0123456789_0123456789_0123456789_0123456789_0123456789", "-1000"),
                           DCL_PRELUDE(mix)),
                  DCL_ERR_INVALID, "has 64 letters, with the neutral element; expected at most 63");

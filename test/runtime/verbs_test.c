@@ -313,6 +313,7 @@ ParameterizedTestParameters(verbs, refused)
         {"a product and a sum", 12, DCL_ERR_BODY, "s was reduced by another operator before"},
         {"two operators of a name", 13, DCL_ERR_INVALID, "are both called combine"},
         {"an operator by keys", 14, DCL_ERR_BODY, "an operator that keyed reductions do not have"},
+        {"a neutral element that nobody defines", 16, DCL_ERR_INVALID, "is 'zero', a name that no DCL_PRELUDE defines"},
         {"an array with an operator's name", 15, DCL_ERR_INVALID, "are both called combine"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
@@ -354,6 +355,8 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
                           DCL_OPERATOR("combine", "1"));
     case 15:
         return dcl_reduce(cluster, "y(i) combine= combine(i,j);", DCL_OUT(y), COMBINE, DCL_IN_AS("combine", a));
+    case 16:
+        return dcl_reduce(cluster, "s combine= a(i,j);", DCL_RESULT(s), DCL_IN(a), DCL_OPERATOR("combine", "zero"));
     default:
         return dcl_reduce(cluster, "y((int)a(i,j)) combine= 1;", DCL_OUT(y), DCL_IN(a), COMBINE);
     }
