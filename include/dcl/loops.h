@@ -49,7 +49,9 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *    - assignments by = += -= *= /= to elements A[i][j+1], whose subscripts are affine, and to variables that the nest declares;
  *    - in expressions: elements, variables, counters, scalars, arithmetic, comparisons, ?:, casts, and functions of OpenCL C on
  *      numbers (sqrt, fabs, exp, pow, fmin, fma, ...).
- *  Loops need not be perfectly nested. All names are free: no letter is reserved.
+ *  Loops need not be perfectly nested. All names are free: no letter is reserved. An array of several axes that begin at 0 may
+ *  have one subscript, which counts its elements in row-major order, as A[i*m + k] for A[i][k]. It must be possible to divide
+ *  it: its part along each axis must be within this axis in all iterations.
  *
  *  If an argument is written, no other argument may be the same array or a view that shows elements of it.
  *
@@ -85,6 +87,8 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *
  *      double A[100][50], c[100][20], *B = malloc(50 * 20 * sizeof *B);
  *      dcl_loops(cluster, text, DCL_HOST_INOUT_AS("C", &c[0][0], 100, 20), DCL_HOST_IN(A, 100, 50), DCL_HOST_IN(B, 50, 20));
+ *
+ *  If the nest has one subscript, as A[i*m + k], the memory may also be given with one extent, DCL_HOST_IN(A, n * m).
  *
  *  The memory is given by a pointer to the first element, or by an array or pointer to arrays of up to four axes. The element
  *  type is that of the variable: an integer type, float or double. Only IN may be const. The memory must not be changed while the

@@ -81,7 +81,8 @@ static void name_of(const dcl_nest_argument *argument, dcli_loops_name *name)
     *name = (dcli_loops_name){.access = argument->access, .type = argument->type, .value = argument->value};
     memcpy(name->name, argument->name, sizeof name->name);
     name->is_integer = argument->access == DCL_ACCESS_VALUE && argument->type <= DCL_UINT64;
-    name->whole = ~0u; /* as on one node */
+    name->whole = ~0u;      /* as on one node */
+    name->any_shape = true; /* memory of the program */
     name->grid.rank = argument->rank;
     name->grid.type = argument->type;
     memcpy(name->grid.extent, argument->extent, sizeof name->grid.extent);

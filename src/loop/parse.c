@@ -110,6 +110,7 @@ static bool set_target(dcli_loops_parser *parser, dcli_loops_statement *statemen
                         target->text);
         return false;
     }
+    statement->target.is_flat = dcli_loops_is_flat(parser->tree, target);
     int axis = 0;
     for (const dcli_loops_expr *item = target->first; item != NULL; item = item->next)
         if (!dcli_loops_linear_read(parser->tree, item, parser->complaints, "subscript",
@@ -597,6 +598,7 @@ dcli_loops_tree *dcli_loops_parse(const char *text, int count, const dcli_loops_
     parser.sign = signs;
     if (signs != NULL)
         read_all(&parser);
+    dcli_loops_check_rows(tree, complaints);
     dcli_free(signs);
     if (signs != NULL && !parser.failed)
         return tree;

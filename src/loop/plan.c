@@ -656,6 +656,21 @@ static bool change_tree(dcli_loops_tree *tree, const struct change *change)
     return !change->split || dcli_loops_tree_split(tree) || change->expanded != 0;
 }
 
+static dcl_status divide_subscripts(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
+{
+    if (!dcli_loops_has_flat(plan->tree))
+        return DCL_OK;
+    plan->sets = dcli_loops_sets_begin(plan->tree, MOST_OPERATIONS_OF_ISL);
+    if (plan->sets == NULL)
+        return DCL_ERR_NOMEM;
+    dcl_status status = dcli_loops_divide_flat(plan->tree, plan->sets, complaints);
+    if (status == DCL_OK && plan->sets->failed)
+        status = complain_limit(plan, complaints);
+    dcli_loops_sets_free(plan->sets);
+    plan->sets = NULL;
+    return status;
+}
+
 /* @return DCL_ERR_UNSUPPORTED: the nest cannot be changed in this way. */
 static dcl_status make_plan(const char *text, int count, const dcli_loops_name names[], const struct change *change,
                             dcli_loops_complaints *complaints, dcli_loops_plan *plan)
@@ -663,8 +678,9 @@ static dcl_status make_plan(const char *text, int count, const dcli_loops_name n
     plan->tree = dcli_loops_parse(text, count, names, complaints);
     if (plan->tree == NULL)
         return DCL_ERR_NOMEM;
-    if (complaints->count > 0)
-        return DCL_OK;
+    dcl_status status = complaints->count == 0 ? divide_subscripts(plan, complaints) : DCL_OK;
+    if (status != DCL_OK || complaints->count > 0)
+        return status;
     if (!change_tree(plan->tree, change))
         return DCL_ERR_UNSUPPORTED;
     plan->sets = dcli_loops_sets_make(plan->tree, MOST_OPERATIONS_OF_ISL, complaints);

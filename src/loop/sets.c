@@ -87,7 +87,7 @@ void dcli_loops_put_test(dcli_text *out, const dcli_loops_tree *tree, const dcli
     dcli_text_put(out, ")");
 }
 
-static void put_tests(dcli_text *out, const dcli_loops_tree *tree, int count, const dcli_loops_test test[])
+void dcli_loops_put_tests(dcli_text *out, const dcli_loops_tree *tree, int count, const dcli_loops_test test[])
 {
     for (int k = 0; k < count; k++) {
         dcli_text_put(out, " and ");
@@ -156,7 +156,7 @@ static void make_domain(dcli_loops_sets *sets, int s)
     dcli_text_put(&text, " : 0 = 0");
     for (int d = 0; d < statement->depth; d++)
         put_loop(&text, &sets->tree->loop[statement->loop[d]], d);
-    put_tests(&text, sets->tree, statement->test_count, statement->test);
+    dcli_loops_put_tests(&text, sets->tree, statement->test_count, statement->test);
     dcli_text_put(&text, " }");
     sets->domain[s] = dcli_loops_read_set(sets, &text);
 }
@@ -192,7 +192,7 @@ static isl_map *make_access(dcli_loops_sets *sets, int s, const dcli_loops_acces
         dcli_loops_put_linear(&text, &access->subscript[d]);
     }
     dcli_text_put(&text, "] : 0 = 0");
-    put_tests(&text, sets->tree, access->test_count, access->test);
+    dcli_loops_put_tests(&text, sets->tree, access->test_count, access->test);
     dcli_text_put(&text, " }");
     return isl_map_intersect_domain(dcli_loops_read_map(sets, &text), isl_set_copy(sets->domain[s]));
 }
@@ -451,7 +451,6 @@ static void make_all(dcli_loops_sets *sets, dcli_loops_complaints *complaints)
         sets->depth = tree->statement[s].depth > sets->depth ? tree->statement[s].depth : sets->depth;
     for (int s = 0; s < tree->statement_count; s++) {
         const dcli_loops_statement *statement = &tree->statement[s];
-        make_domain(sets, s);
         make_order(sets, s);
         sets->write[s] = make_access(sets, s, &statement->target);
         if (statement->target.is_array)
@@ -472,8 +471,7 @@ static void make_all(dcli_loops_sets *sets, dcli_loops_complaints *complaints)
         find_dependences(sets);
 }
 
-dcli_loops_sets *dcli_loops_sets_make(const dcli_loops_tree *tree, unsigned long most,
-                                      dcli_loops_complaints *complaints)
+dcli_loops_sets *dcli_loops_sets_begin(const dcli_loops_tree *tree, unsigned long most)
 {
     dcli_loops_sets *sets = dcli_calloc(1, sizeof *sets);
     if (sets == NULL)
@@ -487,7 +485,17 @@ dcli_loops_sets *dcli_loops_sets_make(const dcli_loops_tree *tree, unsigned long
     }
     isl_options_set_on_error(sets->ctx, ISL_ON_ERROR_CONTINUE);
     isl_ctx_set_max_operations(sets->ctx, most);
-    make_all(sets, complaints);
+    for (int s = 0; s < tree->statement_count; s++)
+        make_domain(sets, s);
+    return sets;
+}
+
+dcli_loops_sets *dcli_loops_sets_make(const dcli_loops_tree *tree, unsigned long most,
+                                      dcli_loops_complaints *complaints)
+{
+    dcli_loops_sets *sets = dcli_loops_sets_begin(tree, most);
+    if (sets != NULL)
+        make_all(sets, complaints);
     return sets;
 }
 

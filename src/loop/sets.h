@@ -41,6 +41,10 @@ typedef struct dcli_loops_sets {
     dcli_loops_flow *flow;
 } dcli_loops_sets;
 
+/** Compute only the iterations of a tree without errors.
+ *  @param most  operations of isl after which it gives up.
+ *  @return NULL: DCL_ERR_NOMEM is recorded. */
+dcli_loops_sets *dcli_loops_sets_begin(const dcli_loops_tree *tree, unsigned long most);
 /** Compute the sets of a tree without errors. What is wrong with its accesses is added to `complaints`: indices outside of
  *  arrays, variables and outputs that are read before they are assigned.
  *  @param most  operations of isl after which it gives up.
@@ -65,12 +69,23 @@ void dcli_loops_put_pairs(dcli_text *out, const dcli_loops_sets *sets, int s, in
 /** Put a condition as constraints. */
 void dcli_loops_put_test(dcli_text *out, const dcli_loops_tree *tree, const dcli_loops_expr *condition, bool negated);
 
+/** Put ` and ...` for each of some conditions. */
+void dcli_loops_put_tests(dcli_text *out, const dcli_loops_tree *tree, int count, const dcli_loops_test test[]);
+
 /** Find the first point of a set without parameters; the set is taken. @return false: it is empty. */
 bool dcli_loops_first_point(dcli_loops_sets *sets, isl_set *set, int count, int64_t point_out[]);
 /** Print `i = 1, j = 2` for a point of the counters of a statement. */
 void dcli_loops_put_iteration(dcli_text *out, const dcli_loops_tree *tree, int s, const int64_t point[]);
 /** Find a pair of a dependence, the first one, in a map from iterations of s to those of t; the map is taken. */
 bool dcli_loops_first_pair(dcli_loops_sets *sets, isl_map *map, int s, int t, int64_t source_out[], int64_t sink_out[]);
+
+/** Whether a nest may have subscripts that are to be divided among the axes of their arrays (loop/flat.c). */
+bool dcli_loops_has_flat(const dcli_loops_tree *tree);
+/** Divide the subscripts that count elements among the axes of their arrays, and give axes to arrays that may have any
+ *  shape.
+ *  @param sets  of dcli_loops_sets_begin().
+ *  @return DCL_OK, perhaps with a complaint, or with sets->failed; DCL_ERR_NOMEM. */
+dcl_status dcli_loops_divide_flat(dcli_loops_tree *tree, dcli_loops_sets *sets, dcli_loops_complaints *complaints);
 
 /** Whether the library that is loaded is the isl that DCL was built for, and no other library's.
  *  @return DCL_OK or DCL_ERR_UNSUPPORTED. */

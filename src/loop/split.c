@@ -198,15 +198,22 @@ static void become_element(dcli_loops_access *access, int variable, int array, i
         access->subscript[d].coef[d] = 1;
 }
 
+bool dcli_loops_tree_own_names(dcli_loops_tree *tree)
+{
+    if (tree->own_names != NULL)
+        return true;
+    tree->own_names = dcli_calloc((size_t)(tree->name_count + DCLI_LOOPS_SCALARS), sizeof *tree->own_names);
+    if (tree->own_names == NULL)
+        return false;
+    memcpy(tree->own_names, tree->name, (size_t)tree->name_count * sizeof *tree->name);
+    tree->name = tree->own_names;
+    return true;
+}
+
 bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars, const dcl_grid grids[])
 {
-    if (tree->own_names == NULL) {
-        tree->own_names = dcli_calloc((size_t)(tree->name_count + DCLI_LOOPS_SCALARS), sizeof *tree->own_names);
-        if (tree->own_names == NULL)
-            return false;
-        memcpy(tree->own_names, tree->name, (size_t)tree->name_count * sizeof *tree->name);
-        tree->name = tree->own_names;
-    }
+    if (!dcli_loops_tree_own_names(tree))
+        return false;
     for (int v = 0; v < tree->scalar_count; v++) {
         if ((scalars >> v & 1) == 0)
             continue;

@@ -24,6 +24,7 @@ typedef struct dcli_loops_name {
     dcl_type type;
     dcl_grid grid;   /* of an array */
     unsigned whole;  /* bit d: every tile has all indices of axis d of the array */
+    bool any_shape;  /* an array of one axis that may be given several (loop/flat.c) */
     bool is_integer; /* of a VALUE: `value` is its value */
     int64_t value;
 } dcli_loops_name;
@@ -109,6 +110,7 @@ typedef struct dcli_loops_access {
     int symbol; /* argument, or variable */
     dcli_loops_place place;
     dcli_loops_linear subscript[DCL_MAX_RANK];
+    bool is_flat;   /* subscript[0] counts the elements of an array of several axes, in row-major order */
     int test_count; /* conditions of ?: around it */
     dcli_loops_test test[DCLI_LOOPS_TESTS];
 } dcli_loops_access;
@@ -169,6 +171,16 @@ int dcli_loops_number_nodes(dcli_loops_node *node, int order);
  *                  there are none. The type is set here.
  *  @return false: no memory, or a variable has a type that arrays do not have; then the tree is incomplete. */
 bool dcli_loops_tree_expand(dcli_loops_tree *tree, uint32_t scalars, const dcl_grid grids[]);
+
+/** Whether an array has several axes, but one subscript, so that the subscript counts elements in row-major order. */
+bool dcli_loops_is_flat(const dcli_loops_tree *tree, const dcli_loops_expr *element);
+/** Complain of the subscripts of an array that are all in its first row: others were forgotten (loop/flat.c). */
+void dcli_loops_check_rows(const dcli_loops_tree *tree, dcli_loops_complaints *complaints);
+/** Complain of the number of an array's subscripts. */
+void dcli_loops_complain_rank(dcli_loops_complaints *complaints, dcli_loops_place place, const dcli_loops_name *name,
+                              int count);
+/** Copy the arguments, so that the tree can change and add some. @return false: no memory. */
+bool dcli_loops_tree_own_names(dcli_loops_tree *tree);
 
 /** Print a tree as one line, for tests: `for i in [0, 9] { S0: C[i] = 1; }`. */
 void dcli_loops_tree_print(const dcli_loops_tree *tree, dcli_text *out);

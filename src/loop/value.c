@@ -110,6 +110,7 @@ bool dcli_loops_parse_note_read(dcli_loops_parser *parser, dcli_loops_expr *expr
     dcli_loops_access *access = &statement->read[statement->read_count];
     *access = (dcli_loops_access){
         .is_array = expr->kind == DCLI_LOOPS_EXPR_ELEMENT, .symbol = expr->symbol, .place = expr->place};
+    access->is_flat = access->is_array && dcli_loops_is_flat(parser->tree, expr);
     int axis = 0;
     for (const dcli_loops_expr *item = expr->first; item != NULL && access->is_array; item = item->next)
         if (!dcli_loops_linear_read(parser->tree, item, parser->complaints, "subscript", &access->subscript[axis++]))
@@ -197,13 +198,9 @@ static bool read_subscripts(dcli_loops_parser *parser, dcli_loops_expr *expr)
         add_item(expr, item);
         count++;
     }
-    if (count == name->grid.rank)
+    if (count == name->grid.rank || dcli_loops_is_flat(parser->tree, expr))
         return true;
-    dcli_loops_complain(parser->complaints, expr->place, "rank", "%s has %d subscripts; expected %d, one per axis",
-                        name->name, count, name->grid.rank);
-    dcli_loops_note(parser->complaints, "write one pair of brackets per axis%s%s%s",
-                    name->grid.rank == 2 ? ", as " : "", name->grid.rank == 2 ? name->name : "",
-                    name->grid.rank == 2 ? "[i][j]" : "");
+    dcli_loops_complain_rank(parser->complaints, expr->place, name, count);
     return false;
 }
 

@@ -62,7 +62,7 @@ dcl_status dcli_host_check_pair(const dcl_arg *a, const dcl_arg *b)
 
 dcl_status dcli_host_array_find(dcli_loops_plan *plan, int symbol, const dcl_arg *arg, dcli_host_array *out)
 {
-    *out = (dcli_host_array){.arg = arg, .grid = dcli_host_grid(arg)};
+    *out = (dcli_host_array){.arg = arg, .grid = dcli_loops_plan_name(plan, symbol)->grid};
     dcl_box read;
     bool written_all, read_all;
     dcl_status status = dcli_loops_plan_touches(plan, symbol, true, &out->out, &written_all);

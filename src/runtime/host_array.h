@@ -8,7 +8,7 @@
 /** Memory of the program, and the array that holds its elements while the nest runs. */
 typedef struct dcli_host_array {
     const dcl_arg *arg;
-    dcl_grid grid;        /* grid of all of the memory */
+    dcl_grid grid;        /* grid of all of the memory, with the axes that the plan gives it */
     dcl_array *array;     /* the array of the elements in `all`; NULL: not made */
     dcl_box in, out, all; /* the elements that are copied to the nodes; those that are copied back; a box around
                              both, perhaps a larger one. Empty: none */

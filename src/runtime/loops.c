@@ -94,6 +94,7 @@ static dcl_status describe(const dcl_arg *arg, dcli_loops_name *name)
         name->access = access_of(arg);
         name->grid = dcli_host_grid(arg);
         name->type = arg->type;
+        name->any_shape = true;
         return DCL_OK;
     default:
         return dcli_refuse_arg(arg,
@@ -467,6 +468,27 @@ static dcl_status walk(struct nest *nest, dcli_loops_name names[], dcli_loops_pl
     return status;
 }
 
+/* Find which axes are whole of the arrays to which a plan has given axes (loop/flat.c).
+ * @param more_out  true: some are of which the plan does not know it; names[] then have the new grids. */
+static dcl_status find_whole_axes(const dcl_call *call, const dcli_loops_plan *plan, dcli_loops_name names[],
+                                  bool *more_out)
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < call->arg_count && status == DCL_OK; k++) {
+        const dcli_loops_name *planned = dcli_loops_plan_name(plan, k);
+        unsigned whole = 0;
+        if (!dcli_arg_is_host(&call->args[k]) || planned->grid.rank == names[k].grid.rank || planned->whole != 0)
+            continue;
+        status = dcli_lines_of_host(call->cluster, &planned->grid, &whole);
+        if (whole == 0)
+            continue;
+        names[k].grid = planned->grid;
+        names[k].whole = whole;
+        *more_out = true;
+    }
+    return status;
+}
+
 /* Plan a nest. */
 static dcl_status plan_nest(const dcl_call *call, dcli_loops_name names[], dcli_loops_plan **plan_out)
 {
@@ -474,6 +496,16 @@ static dcl_status plan_nest(const dcl_call *call, dcli_loops_name names[], dcli_
     for (int k = 0; k < call->arg_count && status == DCL_OK; k++)
         if (dcli_arg_is_host(&call->args[k]))
             status = dcli_lines_of_host(call->cluster, &names[k].grid, &names[k].whole);
+    if (status == DCL_OK)
+        status = dcli_nest_plan_take(call->cluster, call->text, call->arg_count, names, plan_out);
+    if (status != DCL_OK)
+        return status;
+    bool more = false;
+    status = find_whole_axes(call, *plan_out, names, &more);
+    if (status == DCL_OK && !more)
+        return DCL_OK;
+    dcli_nest_plan_give(call->cluster, *plan_out, true);
+    *plan_out = NULL;
     return status == DCL_OK ? dcli_nest_plan_take(call->cluster, call->text, call->arg_count, names, plan_out) : status;
 }
 

@@ -132,6 +132,30 @@ static void repeated(int rows, int columns)
     free(u);
 }
 
+/* Matrices behind pointers to their elements, with one subscript that counts elements; the clause says one axis, or two. */
+static void flat(int rows, int columns)
+{
+    double *u = malloc(sizeof(double[rows][columns])), *v = calloc((size_t)rows * columns, sizeof *v);
+    int i = -1, j = -1;
+    if (u == NULL || v == NULL)
+        exit(EXIT_FAILURE);
+    for (int k = 0; k < rows * columns; k++)
+        u[k] = k % 11 / 7.0;
+#pragma dcl loops in(double u[rows * columns]) inout(double v[rows * columns])
+    for (i = 1; i < rows - 1; i++)
+        for (j = columns - 2; j > 0; j--)
+            v[i * columns + j] = u[(i - 1) * columns + j] + 2 * u[i * columns + j - 1] - u[i * columns + columns - 1];
+#pragma dcl end
+#pragma dcl loops in(double u[rows][columns])inout(double v[rows][columns])
+    for (i = 0; i < rows; ++i)
+        for (j = 0; j < columns; ++j)
+            v[i * columns + j] += u[i * columns + 3] * u[j];
+#pragma dcl end
+    printf("flat %d %d %.17g\n", i, j, sum((size_t)rows * columns, v));
+    free(v);
+    free(u);
+}
+
 /* What DCL refuses when the program runs, each in a loop: it is told once. */
 static void wrong(int n)
 {
@@ -198,5 +222,6 @@ int main(int count, char **list)
     counters(N, 0);
     constants(f, N);
     repeated(30, 17);
+    flat(30, 17);
     return EXIT_SUCCESS;
 }

@@ -272,6 +272,61 @@ Test(loops, memory_of_the_program_is_read_and_written)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Loops over memory of one axis, whose subscripts count elements; and over memory of two axes, written with one subscript. */
+#define FLAT_SUMS                                                      \
+    for (int i = 0; i < n; i++)                                        \
+        for (int j = 0; j < n; j++) {                                  \
+            C[i * n + j] *= 0.5;                                       \
+            for (int k = 0; k < m; k++)                                \
+                C[i * n + j] += A[i * m + k] * B[k * n + (n - 1 - j)]; \
+        }                                                              \
+    for (int i = 1; i < n - 1; i++)                                    \
+        for (int j = i; j < n - 1; j++)                                \
+            D[(i - 1) * n + j + 1] = C[i * n + j] - C[(i + 1) * n + j - 1] + C[j];
+#define FLAT_LINES                                  \
+    for (int i = 0; i < n; i++) {                   \
+        for (int j = 1; j < n; j++)                 \
+            C[i * n + j] -= 0.3 * C[i * n + j - 1]; \
+        D[i * n + i] = C[i * n + n - 1];            \
+    }
+#define FLAT_TEXT(...) #__VA_ARGS__
+#define FLAT_TEXT_OF(...) FLAT_TEXT(__VA_ARGS__)
+enum { FLAT_N = 30, FLAT_M = 11 };
+
+static void flat_sums(int n, int m, double *C, const double *A, const double *B, double *D) { FLAT_SUMS }
+static void flat_lines(int n, double *C, double *D){FLAT_LINES}
+
+Test(loops, one_subscript_counts_elements_of_memory)
+{
+    const int n = FLAT_N, m = FLAT_M;
+    double A[FLAT_N * FLAT_M], B[FLAT_M * FLAT_N], C[FLAT_N * FLAT_N], D[FLAT_N * FLAT_N], right[2][FLAT_N * FLAT_N];
+    for (int nodes = 2; nodes >= 1; nodes--) {
+        dcl_cluster *cluster = open_nodes(nodes);
+        for (int axes = 1; axes <= 2; axes++) {
+            for (int k = 0; k < n * m; k++)
+                A[k] = k % 13 / 7.0, B[k] = k % 17 / 3.0;
+            for (int k = 0; k < n * n; k++)
+                C[k] = right[0][k] = k % 5 - 2.1, D[k] = right[1][k] = -k;
+            flat_sums(n, m, right[0], A, B, right[1]);
+            flat_lines(n, right[0], right[1]);
+            if (axes == 1) {
+                TEST_OK(dcl_loops(cluster, FLAT_TEXT_OF(FLAT_SUMS), DCL_HOST_INOUT(C, n * n), DCL_HOST_IN(A, n * m),
+                                  DCL_HOST_IN(B, m * n), DCL_HOST_INOUT(D, n * n), DCL_VALUE(n), DCL_VALUE(m)));
+                TEST_OK(dcl_loops(cluster, FLAT_TEXT_OF(FLAT_LINES), DCL_HOST_INOUT(C, n * n), DCL_HOST_INOUT(D, n * n),
+                                  DCL_VALUE(n)));
+            } else {
+                TEST_OK(dcl_loops(cluster, FLAT_TEXT_OF(FLAT_SUMS), DCL_HOST_INOUT(C, n, n), DCL_HOST_IN(A, n, m),
+                                  DCL_HOST_IN(B, m, n), DCL_HOST_INOUT(D, n, n), DCL_VALUE(n), DCL_VALUE(m)));
+                TEST_OK(dcl_loops(cluster, FLAT_TEXT_OF(FLAT_LINES), DCL_HOST_INOUT(C, n, n), DCL_HOST_INOUT(D, n, n),
+                                  DCL_VALUE(n)));
+            }
+            cr_expect_eq(memcmp(C, right[0], sizeof C), 0, "%d nodes, %d axes", nodes, axes);
+            cr_expect_eq(memcmp(D, right[1], sizeof D), 0, "%d nodes, %d axes", nodes, axes);
+        }
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
 /* Single rows that are far apart. */
 Test(loops, rows_of_memory_that_are_apart_are_accessed)
 {

@@ -1,6 +1,8 @@
 /* support/nests.c - random loop nests. */
 #include "support/nests.h"
 
+#include <string.h>
+
 const int test_nest_ranks[TEST_NEST_ARRAYS] = {1, 1, 2, 2};
 const char *const test_nest_names[TEST_NEST_ARRAYS] = {"a", "b", "C", "D"};
 
@@ -197,4 +199,19 @@ void test_nest_lines_put(dcli_text *out, int64_t number, bool along_rows)
         dcli_text_put(out, " = 1.5; ");
     }
     dcli_text_put(out, "}");
+}
+
+void test_nest_flatten(dcli_text *out, const char *text)
+{
+    for (const char *at = text; *at != '\0';) {
+        const char *second = (*at == 'C' || *at == 'D') && at[1] == '[' ? strstr(at, "][") : NULL;
+        if (second == NULL) {
+            dcli_text_append(out, at++, 1);
+            continue;
+        }
+        const char *end = strchr(second + 2, ']');
+        dcli_text_put(out, "%c[(%.*s)*%d + (%.*s)]", *at, (int)(second - at - 2), at + 2, TEST_NEST_EDGE,
+                      (int)(end - second - 2), second + 2);
+        at = end + 1;
+    }
 }

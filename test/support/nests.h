@@ -15,6 +15,8 @@ extern const char *const test_nest_names[TEST_NEST_ARRAYS];
 
 /** Put the text of nest `number`. */
 void test_nest_put(dcli_text *out, int64_t number);
+/** Put a nest with one subscript for C and D, which counts elements: C[(i)*9 + (j)] for C[i][j]. */
+void test_nest_flatten(dcli_text *out, const char *text);
 /** Put the text of nest `number` of those with recurrences along the lines of C and D, with variables, conditions, triangles, reads of other
  *  lines of what is not written, and single elements of lines before and after the recurrence. */
 void test_nest_lines_put(dcli_text *out, int64_t number, bool along_rows);
