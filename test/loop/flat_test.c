@@ -178,7 +178,7 @@ static void expect_same_sets(dcli_loops_sets *found, const dcli_loops_sets *righ
 Test(loops_flat, random_nests_access_the_same_elements)
 {
     const char *setting = getenv("TEST_NESTS");
-    int64_t cases = setting != NULL ? atoll(setting) : 100, divided = 0;
+    int64_t cases = setting != NULL ? atoll(setting) : 30, divided = 0;
     dcli_loops_name of[TEST_NEST_ARRAYS];
     memset(of, 0, sizeof of);
     for (int a = 0; a < TEST_NEST_ARRAYS; a++) {
