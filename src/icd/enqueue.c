@@ -53,6 +53,19 @@ static cl_int leave(cl_int status)
     return status;
 }
 
+/* Enqueue a command that has nothing to do: it moves no bytes, or runs no work-items. Only its event is there. The specification
+ * has allowed such commands since OpenCL 2.1. */
+static cl_int do_nothing(icd_queue *queue, cl_command_type type, bool blocks, cl_uint count, const cl_event waits[],
+                         cl_event *event_out)
+{
+    icd_event *event = make_event_of(queue, type, count, waits, blocks || event_out != NULL);
+    int64_t has_list = 1; /* it waits for its list alone */
+    dcli_msg_command marker = {.kind = DCLI_CL_MARKER, .number_count = 1, .number = &has_list};
+    cl_int status =
+        event != NULL ? icd_command_send(queue->device, queue->number, event, &marker) : CL_OUT_OF_HOST_MEMORY;
+    return icd_enqueued(event, status, blocks, event_out);
+}
+
 /* ---- launches ---- */
 
 /* Whether work-groups at the end of an axis may be smaller. */
@@ -69,8 +82,6 @@ static cl_int check_groups(const icd_queue *queue, const icd_declaration *declar
     bool fixed = declaration->fixed[0] != 0;
     for (cl_uint d = 0; d < axes; d++) {
         size_t limit = 0;
-        if (global[d] == 0)
-            return CL_INVALID_GLOBAL_WORK_SIZE;
         if (local == NULL) {
             if (fixed && global[d] % declaration->fixed[d] != 0 && !may_differ(queue))
                 return CL_INVALID_WORK_GROUP_SIZE;
@@ -85,6 +96,9 @@ static cl_int check_groups(const icd_queue *queue, const icd_declaration *declar
             (global[d] % local[d] != 0 && !may_differ(queue)) || __builtin_mul_overflow(items, local[d], &items))
             return CL_INVALID_WORK_GROUP_SIZE;
     }
+    for (cl_uint d = axes; d < 3 && fixed; d++)
+        if (declaration->fixed[d] != 1)
+            return CL_INVALID_WORK_GROUP_SIZE;
     return declaration->group > 0 && items > declaration->group ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
 }
 
@@ -100,10 +114,30 @@ static cl_int check_range(cl_uint axes, const size_t *offset, const size_t *glob
     return CL_SUCCESS;
 }
 
-static cl_int check_launch(const icd_queue *queue, const icd_kernel *kernel, cl_uint axes, const size_t *offset,
-                           const size_t *global, const size_t *local)
+/* Whether a launch has no work-items. */
+static bool is_empty(cl_uint axes, const size_t *global)
+{
+    bool empty = global == NULL;
+    for (cl_uint d = 0; d < axes && !empty; d++)
+        empty = global[d] == 0;
+    return empty;
+}
+
+/* The kernel as it is declared in the program for the queue's device. @return NULL: it is not. */
+static const icd_declaration *declared_for(const icd_queue *queue, const icd_kernel *kernel)
 {
     const icd_build *build = &kernel->program->build[queue->place];
+    for (int k = 0; k < build->count; k++)
+        if (strcmp(build->declaration[k].name, kernel->name) == 0)
+            return &build->declaration[k];
+    return NULL;
+}
+
+/* Check a launch. @param local  in: the sizes that the program gives; out: those that the kernel demands, if it gives none, because
+ * some drivers refuse to look for them. NULL: the device's driver may choose. */
+static cl_int check_launch(const icd_queue *queue, const icd_kernel *kernel, cl_uint axes, const size_t *offset,
+                           const size_t *global, const size_t **local)
+{
     if (icd_program_ready(kernel->program, queue->place) != CL_SUCCESS)
         return CL_INVALID_PROGRAM_EXECUTABLE;
     cl_int status = icd_kernel_complete(kernel);
@@ -111,14 +145,17 @@ static cl_int check_launch(const icd_queue *queue, const icd_kernel *kernel, cl_
         return status;
     if (axes < 1 || axes > 3)
         return CL_INVALID_WORK_DIMENSION;
-    if (global == NULL)
-        return CL_INVALID_GLOBAL_WORK_SIZE;
+    const icd_declaration *declaration = declared_for(queue, kernel);
+    if (declaration == NULL)
+        return CL_INVALID_PROGRAM_EXECUTABLE;
+    if (is_empty(axes, global))
+        return CL_SUCCESS;
     if ((status = check_range(axes, offset, global)) != CL_SUCCESS)
         return status;
-    for (int k = 0; k < build->count; k++)
-        if (strcmp(build->declaration[k].name, kernel->name) == 0)
-            return check_groups(queue, &build->declaration[k], axes, global, local);
-    return CL_INVALID_PROGRAM_EXECUTABLE;
+    status = check_groups(queue, declaration, axes, global, *local);
+    if (*local == NULL && declaration->fixed[0] != 0)
+        *local = declaration->fixed;
+    return status;
 }
 
 static cl_int launch(icd_queue *queue, icd_kernel *kernel, cl_uint axes, const size_t *offset, const size_t *global,
@@ -149,9 +186,11 @@ cl_int CL_API_CALL icd_clEnqueueNDRangeKernel(cl_command_queue handle, cl_kernel
     if (status == CL_SUCCESS && kernel->program->context != queue->context)
         status = CL_INVALID_CONTEXT;
     if (status == CL_SUCCESS)
-        status = check_launch(queue, kernel, axes, offset, global, local);
+        status = check_launch(queue, kernel, axes, offset, global, &local);
     if (status != CL_SUCCESS)
         return leave(status);
+    if (is_empty(axes, global))
+        return leave(do_nothing(queue, CL_COMMAND_NDRANGE_KERNEL, false, count, waits, event_out));
     icd_event *event = make_event_of(queue, CL_COMMAND_NDRANGE_KERNEL, count, waits, event_out != NULL);
     status = event != NULL ? launch(queue, kernel, axes, offset, global, local, event) : CL_OUT_OF_HOST_MEMORY;
     return leave(icd_enqueued(event, status, false, event_out));
@@ -269,13 +308,16 @@ static cl_int move(cl_command_queue handle, cl_mem mem_handle, bool in, bool blo
     if (!icd_enter())
         return CL_INVALID_COMMAND_QUEUE;
     cl_int status = begin_with(handle, mem_handle, count, waits, &queue, &mem);
-    if (status == CL_SUCCESS && (host == NULL || bytes == 0 || offset > mem->bytes || bytes > mem->bytes - offset))
+    if (status == CL_SUCCESS && (host == NULL || offset > mem->bytes || bytes > mem->bytes - offset))
         status = CL_INVALID_VALUE;
     if (status == CL_SUCCESS && !is_allowed(mem, in))
         status = CL_INVALID_OPERATION;
     if (status != CL_SUCCESS)
         return leave(status);
-    icd_event *event = make_event(queue, in ? CL_COMMAND_WRITE_BUFFER : CL_COMMAND_READ_BUFFER, count, waits);
+    cl_command_type type = in ? CL_COMMAND_WRITE_BUFFER : CL_COMMAND_READ_BUFFER;
+    if (bytes == 0)
+        return leave(do_nothing(queue, type, blocks, count, waits, event_out));
+    icd_event *event = make_event(queue, type, count, waits);
     dcli_span span = {.offset = (int64_t)offset, .row_bytes = (int64_t)bytes, .rows = 1, .slices = 1};
     if (event != NULL && in && blocks && bytes > ICD_COPIED && !queue->device->server->shares)
         icd_event_lend(event);
@@ -414,8 +456,8 @@ cl_int CL_API_CALL icd_clEnqueueCopyBuffer(cl_command_queue handle, cl_mem sourc
     if (!icd_enter())
         return CL_INVALID_COMMAND_QUEUE;
     cl_int status = begin_copy(handle, source_handle, target_handle, count, waits, &queue, &source, &target);
-    if (status == CL_SUCCESS && (bytes == 0 || from > source->bytes || bytes > source->bytes - from ||
-                                 to > target->bytes || bytes > target->bytes - to))
+    if (status == CL_SUCCESS &&
+        (from > source->bytes || bytes > source->bytes - from || to > target->bytes || bytes > target->bytes - to))
         status = CL_INVALID_VALUE;
     if (status == CL_SUCCESS && storage_of(source) == storage_of(target)) {
         size_t a = source->origin + from, b = target->origin + to;
@@ -424,6 +466,8 @@ cl_int CL_API_CALL icd_clEnqueueCopyBuffer(cl_command_queue handle, cl_mem sourc
     }
     if (status != CL_SUCCESS)
         return leave(status);
+    if (bytes == 0)
+        return leave(do_nothing(queue, CL_COMMAND_COPY_BUFFER, false, count, waits, event_out));
     icd_event *event = make_event_of(queue, CL_COMMAND_COPY_BUFFER, count, waits, event_out != NULL);
     int64_t number[] = {0, (int64_t)from, (int64_t)to, (int64_t)bytes};
     dcli_msg_command command = {.kind = DCLI_CL_COPY, .number_count = 4, .number = number};
@@ -511,8 +555,8 @@ cl_int CL_API_CALL icd_clEnqueueFillBuffer(cl_command_queue handle, cl_mem mem_h
         status = CL_INVALID_VALUE;
     if (status != CL_SUCCESS)
         return leave(status);
-    if (bytes == 0) /* nothing but an event */
-        return leave(CL_SUCCESS), icd_clEnqueueMarkerWithWaitList(handle, count, waits, event_out);
+    if (bytes == 0)
+        return leave(do_nothing(queue, CL_COMMAND_FILL_BUFFER, false, count, waits, event_out));
     icd_event *event = make_event_of(queue, CL_COMMAND_FILL_BUFFER, count, waits, event_out != NULL);
     int64_t number[] = {(int64_t)offset, (int64_t)bytes, (int64_t)pattern_bytes}, word[MOST_PATTERN / 8] = {0};
     memcpy(word, pattern, pattern_bytes);

@@ -210,6 +210,7 @@ typedef struct icd_copy {
     int64_t number;   /* 0: not made */
     bool valid;       /* it has the newest contents, when `ready` has ended */
     icd_event *ready; /* reference: contents are being moved there; NULL: not */
+    int source; /* of the last move: place of the copy that has them; this copy's own place: the initial contents */
 } icd_copy;
 
 /** A mapped region. */
@@ -328,6 +329,7 @@ struct icd_event {
     int64_t queued_ns, submit_ns, start_ns, end_ns;
     icd_event **wait; /* [wait_count] references, until it has ended */
     int wait_count;
+    int lenient; /* of a read: of the first events of `wait`, it does not matter whether they have failed */
     icd_call *calls;
     int64_t proxy_count, proxy_capacity;
     icd_device **proxy;               /* devices whose servers have a user event of this number */

@@ -76,11 +76,13 @@ cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t me
                          span->slices == 1 && transfer->total > DCLI_PLACED_BYTES;
     transfer->loan = span->rows == 1 && span->slices == 1 ? event->loan : NULL;
     int64_t way = device->server->stores ? DCLI_STORED : transfer->in_place ? DCLI_IN_PLACE : DCLI_IN_CHUNKS;
-    int64_t number[] = {transfer->number, span->offset,    span->row_bytes,   span->rows,
-                        span->slices,     span->row_pitch, span->slice_pitch, way};
+    int64_t number[] = {transfer->number,  span->offset, span->row_bytes,
+                        span->rows,        span->slices, span->row_pitch,
+                        span->slice_pitch, way,          0,
+                        event->lenient};
     dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,
                                 .object = mem_number,
-                                .number_count = 2 + DCLI_SPAN_NUMBERS,
+                                .number_count = (event->lenient > 0 ? 4 : 2) + DCLI_SPAN_NUMBERS,
                                 .number = number};
     cl_int status = icd_command_send(device, queue_number, event, &command);
     if (status != CL_SUCCESS) {
@@ -146,9 +148,19 @@ static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
         event->at_end = drop_mem;
         event->at_end_user = icd_hold(mem);
         mem->copy[place].ready = icd_hold(event);
+        mem->copy[place].source = place;
     }
     icd_drop(event);
     return status;
+}
+
+/* Have the event of a read of a buffer's contents wait until they are there. A command that fails leaves what its buffers contain
+ * as it happens to be: that is read, too. But contents must have arrived. */
+static cl_int await_contents(icd_event *out, const icd_mem *mem, int from)
+{
+    cl_int status = icd_event_also(out, mem->writer);
+    out->lenient = out->wait_count;
+    return status == CL_SUCCESS ? icd_event_also(out, mem->copy[from].ready) : status;
 }
 
 /* A transfer between two servers. */
@@ -176,12 +188,12 @@ static cl_int send_direct(icd_direct *direct, icd_event *event, int64_t mem_numb
 {
     bool in = event->device == direct->target;
     const icd_device *other = in ? direct->source : direct->target;
-    int64_t number[] = {direct->number, span->offset,    span->row_bytes,   span->rows,
-                        span->slices,   span->row_pitch, span->slice_pitch, 0,
-                        other->node + 1};
+    int64_t number[] = {direct->number,  span->offset,    span->row_bytes,   span->rows,
+                        span->slices,    span->row_pitch, span->slice_pitch, 0,
+                        other->node + 1, event->lenient};
     dcli_msg_command command = {.kind = in ? DCLI_CL_WRITE : DCLI_CL_READ,
                                 .object = mem_number,
-                                .number_count = 3 + DCLI_SPAN_NUMBERS,
+                                .number_count = (event->lenient > 0 ? 4 : 3) + DCLI_SPAN_NUMBERS,
                                 .number = number};
     event->unobserved = true; /* commands that wait for it do so in its server */
     cl_int status = icd_command_send(event->device, event->device->work_queue, event, &command);
@@ -201,9 +213,7 @@ static cl_int move_directly(icd_mem *mem, icd_device *source, int from, icd_devi
     dcli_span span = whole(mem);
     cl_int status = direct == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
     if (status == CL_SUCCESS)
-        status = icd_event_also(out, mem->writer);
-    if (status == CL_SUCCESS)
-        status = icd_event_also(out, mem->copy[from].ready);
+        status = await_contents(out, mem, from);
     if (status == CL_SUCCESS) {
         *direct = (icd_direct){.number = icd_number(), .source = source, .target = target};
         status = send_direct(direct, in, mem->copy[to].number, &span);
@@ -211,6 +221,7 @@ static cl_int move_directly(icd_mem *mem, icd_device *source, int from, icd_devi
     if (status == CL_SUCCESS) {
         icd_drop(mem->copy[to].ready);
         mem->copy[to].ready = icd_hold(in);
+        mem->copy[to].source = from;
         status = send_direct(direct, out, mem->copy[from].number, &span);
         if (status != CL_SUCCESS) { /* the target would wait for ever */
             int64_t number[] = {direct->number, status};
@@ -233,9 +244,7 @@ static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_devic
     dcli_span span = whole(mem);
     cl_int status = memory == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
     if (status == CL_SUCCESS)
-        status = icd_event_also(out, mem->writer);
-    if (status == CL_SUCCESS)
-        status = icd_event_also(out, mem->copy[from].ready);
+        status = await_contents(out, mem, from);
     if (status == CL_SUCCESS)
         status = icd_transfer_enqueue(source, source->work_queue, mem->copy[from].number, out, false, &span, memory,
                                       span.row_bytes, span.row_bytes, NULL);
@@ -250,6 +259,7 @@ static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_devic
         in->at_end_user = out->at_end_user = relay;
         icd_drop(mem->copy[to].ready);
         mem->copy[to].ready = icd_hold(in);
+        mem->copy[to].source = from;
         relay->users = 2;
     } else if (reads) {
         out->at_end = free_when_both_ended;
@@ -271,8 +281,30 @@ static bool has_contents(const icd_copy *copy)
     return copy->valid && (copy->ready == NULL || copy->ready->status >= CL_COMPLETE);
 }
 
+/* Undo moves that have failed, although no server is lost: the copies from which they were to take the contents still have these, as
+ * nothing on the target can have changed what never came. If the target is lost, its commands may have changed the contents after
+ * all: its copy stays the newest one. */
+static void undo_failed_moves(icd_mem *mem)
+{
+    for (int d = 0; d < mem->context->device_count; d++) {
+        icd_copy *copy = &mem->copy[d];
+        if (!copy->valid || has_contents(copy) || mem->context->device[d]->lost ||
+            mem->context->device[copy->source]->lost)
+            continue;
+        copy->valid = false;
+        icd_drop(copy->ready);
+        copy->ready = NULL;
+        if (copy->source != d)
+            mem->copy[copy->source].valid = true;
+        d = -1; /* look at all again: the move to that copy may have failed, too */
+    }
+}
+
 static cl_int get_contents(icd_mem *mem, icd_device *device, int place)
 {
+    undo_failed_moves(mem);
+    if (has_contents(&mem->copy[place]))
+        return CL_SUCCESS;
     cl_int status = work_queue(device);
     if (status != CL_SUCCESS)
         return status;
@@ -418,8 +450,7 @@ static cl_int make_buffer(icd_context *context, cl_mem_flags flags, size_t bytes
     if (mem == NULL)
         return CL_OUT_OF_HOST_MEMORY;
     mem->context = icd_hold(context);
-    mem->flags =
-        (flags & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)) != 0 ? flags : flags | CL_MEM_READ_WRITE;
+    mem->flags = flags != 0 ? flags : CL_MEM_READ_WRITE;
     mem->bytes = bytes;
     mem->copy = dcli_calloc((size_t)context->device_count, sizeof *mem->copy);
     if ((flags & CL_MEM_USE_HOST_PTR) != 0)

@@ -95,8 +95,9 @@ static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle,
     if (build->number != 0 || status != CL_SUCCESS)
         return status;
     bool is_binary = program->source == NULL;
-    const void *bytes = is_binary ? (const void *)build->binary : (const void *)bundle->text;
-    size_t length = is_binary ? build->binary_bytes : strlen(bundle->text);
+    const char *text = bundle->text != NULL && bundle->text[0] == '\0' ? "\n" : bundle->text; /* of no kernels */
+    const void *bytes = is_binary ? (const void *)build->binary : (const void *)text;
+    size_t length = is_binary ? build->binary_bytes : strlen(text);
     return bytes == NULL || length == 0 ? CL_INVALID_PROGRAM
                                         : make_of(device, is_binary, bytes, length, &build->number);
 }
@@ -287,6 +288,25 @@ static int place_of(const icd_context *context, cl_device_id handle)
     return -1;
 }
 
+/* Ask the server of a device whether the device accepts the binary of a program, and of what type it is. */
+static cl_int check_binary(icd_program *program, int place)
+{
+    const icd_bundle no_headers = {0};
+    icd_build *build = &program->build[place];
+    icd_device *device = program->context->device[place];
+    cl_int status = device->lost ? CL_DEVICE_NOT_AVAILABLE : make_on(program, place, &no_headers, NULL);
+    if (status != CL_SUCCESS)
+        return status;
+    icd_question question = {.number = icd_number(), .kind = DCLI_ASK_CHECK, .object = build->number};
+    int64_t type = 0;
+    icd_question_begin(device, &question);
+    status = icd_question_await(device, &question);
+    if (status == CL_SUCCESS && numbers_of(&question, 1, 1, &type))
+        build->type = (cl_program_binary_type)type;
+    icd_question_free(&question);
+    return status;
+}
+
 static cl_int make_from_binary(icd_context *context, cl_uint count, const cl_device_id devices[],
                                const size_t lengths[], const unsigned char *binaries[], cl_int statuses[],
                                icd_program **program_out)
@@ -314,6 +334,14 @@ static cl_int make_from_binary(icd_context *context, cl_uint count, const cl_dev
     }
     if (program == NULL)
         return CL_OUT_OF_HOST_MEMORY;
+    cl_int refused = CL_SUCCESS;
+    for (cl_uint d = 0; d < count && status == CL_SUCCESS; d++) { /* each has a status of its own */
+        cl_int own = check_binary(program, place_of(context, devices[d]));
+        if (statuses != NULL)
+            statuses[d] = own;
+        refused = refused != CL_SUCCESS ? refused : own;
+    }
+    status = status != CL_SUCCESS ? status : refused;
     if (status != CL_SUCCESS) {
         icd_drop(program);
         return status;
@@ -668,6 +696,13 @@ static cl_int fetch_binary(icd_program *program, int place, unsigned char **bina
     icd_build *build = &program->build[place];
     *binary_out = NULL;
     *bytes_out = 0;
+    if (build->status == CL_BUILD_NONE && build->binary != NULL) { /* of which it was made */
+        if ((*binary_out = dcli_malloc(build->binary_bytes)) == NULL)
+            return CL_OUT_OF_HOST_MEMORY;
+        memcpy(*binary_out, build->binary, build->binary_bytes);
+        *bytes_out = build->binary_bytes;
+        return CL_SUCCESS;
+    }
     if (build->number == 0 || build->status != CL_BUILD_SUCCESS)
         return CL_SUCCESS; /* it has none */
     icd_device *device = program->context->device[place];

@@ -469,7 +469,8 @@ typedef enum dcli_command_kind {
     DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; 1: the driver can copy in place, and sends nothing
                              before it is granted; optional: 1 more than the node whose server sends the data, which has
                              a DCLI_CL_READ of the same transfer; 0 or none: the driver sends them */
-    DCLI_CL_READ,  /* the same; the last number: 1 more than the node whose server gets the data */
+    DCLI_CL_READ,  /* the same, but 1 more than the node whose server gets the data; optional after it: so many of the
+                             first events of its list may fail, and it goes on */
     DCLI_CL_COPY,  /* object: source; number: target, offset in the source, in the target, bytes */
     DCLI_CL_COPY_RECT,  /* object: source; number: target, then source origin, target origin, region (3 each), row and
                               slice pitch of the source, of the target */
@@ -535,7 +536,9 @@ typedef struct dcli_msg_events {
 /** Questions. */
 typedef enum dcli_question_kind {
     DCLI_ASK_DEVICE = 1, /* the device's properties. Key of each fact: the cl_device_info */
-    DCLI_ASK_BINARY      /* object: a program. Its binary is sent as transfer `number`; fact 1: its bytes */
+    DCLI_ASK_BINARY,     /* object: a program. Its binary is sent as transfer `number`; fact 1: its bytes */
+    DCLI_ASK_CHECK       /* object: a program from a binary. Status: whether the device's driver accepts it; fact 1: its
+                            cl_program_binary_type */
 } dcli_question_kind;
 
 typedef struct dcli_msg_query {

@@ -113,5 +113,7 @@ static dcl_status describe(dcli_remote *remote, int64_t number)
 
 dcl_status dcli_remote_answer(dcli_remote *remote, const dcli_msg_query *query)
 {
-    return query->kind == DCLI_ASK_DEVICE ? describe(remote, query->number) : dcli_program_binary(remote, query);
+    return query->kind == DCLI_ASK_DEVICE   ? describe(remote, query->number)
+           : query->kind == DCLI_ASK_BINARY ? dcli_program_binary(remote, query)
+                                            : dcli_program_check(remote, query);
 }

@@ -133,6 +133,7 @@ struct dcli_task {
     dcli_object *queue, *object, *other, *event, *transfer; /* references; NULL: none */
     dcli_object **wait;                                     /* [wait_count] references */
     int wait_count;
+    int lenient; /* of the first events of `wait`: it does not matter whether they have failed */
     int number_count;
     int64_t number[DCLI_MOST_COMMAND_NUMBERS];
     int argument_count;
@@ -397,6 +398,8 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 
 /** Append the facts of a built program to an answer. */
 void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels);
+/** Answer whether the device's driver accepts the binary from which a program is to be made. */
+dcl_status dcli_program_check(dcli_remote *remote, const dcli_msg_query *query);
 /** Send a program's binary in chunks. */
 dcl_status dcli_program_send_binary(dcli_remote *remote, int64_t transfer, const unsigned char *binary, size_t length);
 

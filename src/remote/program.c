@@ -60,6 +60,22 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
     return program->program.program;
 }
 
+dcl_status dcli_program_check(dcli_remote *remote, const dcli_msg_query *query)
+{
+    dcli_object *program = dcli_object_find(remote, query->object, DCLI_OBJECT_PROGRAM);
+    if (program == NULL || !program->program.is_binary || program->program.building > 0)
+        return dcli_command_broken("not a program from a binary, or one that is being built");
+    cl_program made = dcli_program_of(remote, program);
+    cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
+    if (made != NULL)
+        clGetProgramBuildInfo(made, remote->device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, NULL);
+    dcli_facts_begin(remote, query->number);
+    dcli_fact_number(&remote->facts, 1, type);
+    return dcli_facts_end(&remote->facts, made != NULL                    ? CL_SUCCESS
+                                          : program->status != CL_SUCCESS ? program->status
+                                                                          : CL_INVALID_BINARY);
+}
+
 /* ---- describing kernels ---- */
 
 static bool argument_text(cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, char *text_out, size_t capacity)

@@ -359,7 +359,7 @@ static bool may_go(const dcli_task *task, cl_int *status_out)
     bool all = true;
     for (int w = 0; w < task->wait_count; w++) {
         const dcli_object *event = task->wait[w];
-        if (event->event.ended && event->status < 0) {
+        if (event->event.ended && event->status < 0 && w >= task->lenient) {
             *status_out = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
             return true;
         }
@@ -629,13 +629,15 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
         return status;
     int plain = 2 + DCLI_SPAN_NUMBERS, count = command->number_count;
     int64_t told = count > plain ? command->number[plain] : 0, peer = told > 0 ? told - 1 : remote->terms.client;
-    if (count < plain || count > plain + 1 || told < 0 ||
+    int64_t lenient = count > plain + 1 ? command->number[plain + 1] : 0;
+    if (count < plain || count > plain + 2 || told < 0 || lenient < 0 || lenient > command->wait_count ||
         (peer != remote->terms.client && !dcli_peer_is_other(remote, peer)) ||
         !dcli_span_read(&command->number[1], task->object->bytes, &span))
         return dcli_command_broken("a transfer outside its buffer");
     dcli_object *transfer = dcli_object_make(remote, command->number[0], DCLI_OBJECT_TRANSFER);
     if (transfer == NULL)
         return dcli_error_status();
+    task->lenient = (int)lenient;
     transfer->transfer.task = task;
     transfer->transfer.span = span;
     transfer->transfer.total = dcli_span_bytes(&span);

@@ -40,6 +40,7 @@ static const char source[] = "typedef struct { int a; float b; } pair;\n"
                              "{ int v = a[0]; for (long i = 0; i < n; i++) v = v * 1664525 + 1013904223; a[0] = v; }\n";
 
 static int failures;
+static bool driven; /* the platform is DCL's: also tries what PoCL refuses, or does not end */
 
 static void say(const char *what, bool right)
 {
@@ -115,6 +116,14 @@ static void set_add(cl_mem a, cl_mem b, cl_mem c, int k)
     check(clSetKernelArg(s.add, 1, sizeof b, &b), "clSetKernelArg");
     check(clSetKernelArg(s.add, 2, sizeof c, &c), "clSetKernelArg");
     check(clSetKernelArg(s.add, 3, sizeof k, &k), "clSetKernelArg");
+}
+
+static cl_command_type type_of(cl_event event)
+{
+    cl_command_type type = 0;
+    check(clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, NULL), "clGetEventInfo");
+    clReleaseEvent(event);
+    return type;
 }
 
 /* ---- what is tried ---- */
@@ -274,6 +283,71 @@ static void try_fill_and_map(void)
         right = right && got[i] == (i >= 200 && i < 2200 ? i - 200 : pattern[i % 2]);
     say("fill and map", right);
     clReleaseMemObject(x);
+}
+
+/* Commands that move no bytes, or run no work-items. */
+static void try_nothing(void)
+{
+    int before = 5, after = 0;
+    const size_t none = 0, zeros[3] = {4, 0, 4};
+    cl_event event;
+    cl_mem x = make(sizeof before, CL_MEM_COPY_HOST_PTR, &before), y = make(sizeof before, 0, NULL);
+    set_add(x, x, x, 1);
+    bool right = clEnqueueReadBuffer(s.queue, x, CL_TRUE, sizeof before, 0, &after, 0, NULL, NULL) == CL_SUCCESS &&
+                 clEnqueueNDRangeKernel(s.queue, s.add, 1, NULL, &none, NULL, 0, NULL, NULL) == CL_SUCCESS &&
+                 clEnqueueNDRangeKernel(s.queue, s.add, 3, NULL, zeros, NULL, 0, NULL, NULL) == CL_SUCCESS;
+    if (driven) {
+        cl_int status, ended = 1;
+        cl_event gate = clCreateUserEvent(s.context, &status);
+        check(status, "clCreateUserEvent");
+        check(clEnqueueNDRangeKernel(s.queue, s.add, 1, NULL, NULL, NULL, 1, &gate, &event), "no work-items");
+        check(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof ended, &ended, NULL), "clGetEventInfo");
+        right = right && ended > CL_COMPLETE;
+        check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+        check(clWaitForEvents(1, &event), "clWaitForEvents");
+        right = right && type_of(event) == CL_COMMAND_NDRANGE_KERNEL;
+        check(clEnqueueWriteBuffer(s.queue, x, CL_FALSE, 0, 0, &after, 0, NULL, &event), "a write of no bytes");
+        right = right && type_of(event) == CL_COMMAND_WRITE_BUFFER;
+        check(clEnqueueCopyBuffer(s.queue, x, y, 0, 0, 0, 0, NULL, &event), "a copy of no bytes");
+        right = right && type_of(event) == CL_COMMAND_COPY_BUFFER;
+        check(clEnqueueFillBuffer(s.queue, x, &after, sizeof after, 0, 0, 0, NULL, &event), "a fill of no bytes");
+        right = right && type_of(event) == CL_COMMAND_FILL_BUFFER;
+        clReleaseEvent(gate);
+    }
+    check(clEnqueueReadBuffer(s.queue, x, CL_TRUE, 0, sizeof after, &after, 0, NULL, NULL), "clEnqueueReadBuffer");
+    say("commands that have nothing to do", right && after == before);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+}
+
+/* A program may have no kernels, or one whose work-groups have a size that it demands. */
+static void try_unusual(void)
+{
+    const char *nothing = "", *text =
+                                  "kernel __attribute__((reqd_work_group_size(4, 1, 1))) void fours(global int *a)\n"
+                                  "{ a[get_global_id(0)] = get_local_id(0); }";
+    cl_int status;
+    size_t kernels = 1;
+    cl_program program = clCreateProgramWithSource(s.context, 1, &nothing, NULL, &status);
+    check(status, "clCreateProgramWithSource");
+    check(clBuildProgram(program, 1, &s.device, NULL, NULL, NULL), "clBuildProgram");
+    check(clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof kernels, &kernels, NULL), "clGetProgramInfo");
+    say("a program without kernels", kernels == 0);
+    clReleaseProgram(program);
+    program = clCreateProgramWithSource(s.context, 1, &text, NULL, &status);
+    check(clBuildProgram(program, 1, &s.device, NULL, NULL, NULL), "clBuildProgram");
+    cl_kernel kernel = clCreateKernel(program, "fours", &status);
+    check(status, "clCreateKernel");
+    const size_t items = 8, four = 4;
+    int found[8] = {0};
+    cl_mem mem = make(sizeof found, 0, NULL);
+    check(clSetKernelArg(kernel, 0, sizeof mem, &mem), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(s.queue, kernel, 1, NULL, &items, driven ? NULL : &four, 0, NULL, NULL), "a launch");
+    check(clEnqueueReadBuffer(s.queue, mem, CL_TRUE, 0, sizeof found, found, 0, NULL, NULL), "clEnqueueReadBuffer");
+    say("work-groups of a size that is demanded", found[3] == 3 && found[4] == 0 && found[7] == 3);
+    clReleaseMemObject(mem);
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -442,22 +516,14 @@ static void try_many(void)
     clReleaseMemObject(y);
 }
 
-/* A binary that is none is refused when it is used, at the latest, and later commands go on. */
+/* A binary that is none is refused at once, and later commands go on. */
 static void try_bad_binary(void)
 {
     const unsigned char text[] = "not a binary", *given = text;
     const size_t bytes = sizeof text;
-    cl_int made = CL_SUCCESS, built = CL_SUCCESS, linked = CL_SUCCESS;
-    cl_program program = clCreateProgramWithBinary(s.context, 1, &s.device, &bytes, &given, NULL, &made);
-    if (made == CL_SUCCESS) {
-        built = clBuildProgram(program, 1, &s.device, NULL, NULL, NULL);
-        cl_program whole = clLinkProgram(s.context, 1, &s.device, NULL, 1, &program, NULL, NULL, &linked);
-        if (whole != NULL)
-            clReleaseProgram(whole);
-        clReleaseProgram(program);
-    }
-    say("a binary that is none",
-        made != CL_SUCCESS || (built != CL_SUCCESS && linked != CL_SUCCESS && linked != CL_DEVICE_NOT_AVAILABLE));
+    cl_int made = CL_SUCCESS, state = CL_SUCCESS;
+    cl_program program = clCreateProgramWithBinary(s.context, 1, &s.device, &bytes, &given, &state, &made);
+    say("a binary that is none", program == NULL && made == CL_INVALID_BINARY && state == CL_INVALID_BINARY);
 }
 
 /* The binary of a program that was compiled only is linked as the program itself is. One that was not compiled is not linked. */
@@ -637,6 +703,13 @@ static void try_programs(void)
     const unsigned char *given = binary;
     program = clCreateProgramWithBinary(s.context, 1, &s.device, &bytes, &given, NULL, &status);
     check(status, "clCreateProgramWithBinary");
+    cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
+    size_t again = 1;
+    check(clGetProgramBuildInfo(program, s.device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, NULL),
+          "clGetProgramBuildInfo");
+    if (driven)
+        check(clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof again, &again, NULL), "clGetProgramInfo");
+    say("a binary before it is built", type == CL_PROGRAM_BINARY_TYPE_EXECUTABLE && again > 0);
     check(clBuildProgram(program, 1, &s.device, NULL, NULL, NULL), "clBuildProgram");
     cl_kernel kernel = clCreateKernel(program, "add", &status);
     check(status, "clCreateKernel");
@@ -697,6 +770,32 @@ static bool try_large_between(const cl_command_queue queue[2])
     return right;
 }
 
+/* Commands of both devices on `mem` fail. Whatever comes later has the contents from before, also on the other device. */
+static bool try_failure(const cl_command_queue queue[2], cl_mem mem)
+{
+    const size_t items = N;
+    const int old = b[0] + 1;
+    cl_int status, found = 0;
+    cl_event failed = clCreateUserEvent(s.context, &status), chain[3];
+    bool right = true;
+    check(status, "clCreateUserEvent");
+    check(clEnqueueWriteBuffer(queue[0], mem, CL_TRUE, 0, sizeof old, &old, 0, NULL, NULL), "clEnqueueWriteBuffer");
+    check(clEnqueueWriteBuffer(queue[0], mem, CL_FALSE, 0, sizeof found, &found, 1, &failed, &chain[0]), "a write");
+    set_add(mem, mem, mem, 1);
+    check(clEnqueueNDRangeKernel(queue[1], s.add, 1, NULL, &items, NULL, 1, &chain[0], &chain[1]), "a launch");
+    check(clEnqueueNDRangeKernel(queue[0], s.add, 1, NULL, &items, NULL, 1, &chain[1], &chain[2]), "a launch");
+    check(clSetUserEventStatus(failed, -42), "clSetUserEventStatus");
+    right = clWaitForEvents(1, &chain[2]) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    for (int d = 1; d >= 0; d--) {
+        check(clEnqueueReadBuffer(queue[d], mem, CL_TRUE, 0, sizeof found, &found, 0, NULL, NULL), "a read after that");
+        right = right && found == old;
+    }
+    for (int e = 0; e < 3; e++)
+        clReleaseEvent(chain[e]);
+    clReleaseEvent(failed);
+    return right;
+}
+
 /* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
 static void try_devices(cl_device_id first, cl_device_id second)
 {
@@ -739,6 +838,7 @@ static void try_devices(cl_device_id first, cl_device_id second)
     for (int i = 0; i < N; i++)
         right = right && c[i] == TURNS * (TURNS - 1) / 2 * b[i];
     say("two devices of one context", right && try_large_between(queue));
+    say("contents after commands that failed", !driven || try_failure(queue, x));
     clReleaseEvent(before);
     clReleaseEvent(gate);
     clReleaseMemObject(x);
@@ -837,6 +937,8 @@ static int try_all(void)
     try_huge();
     try_rects();
     try_fill_and_map();
+    try_nothing();
+    try_unusual();
     try_own_memory();
     try_parts();
     try_events();
@@ -1032,6 +1134,9 @@ int main(int count, char **list)
     pthread_sigmask(SIG_BLOCK, &asked, NULL);
     check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
     check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &found), "clGetDeviceIDs");
+    char name[64] = "";
+    clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    driven = strcmp(name, "DCL") == 0;
     if (count == 3 && strcmp(list[1], "print") == 0) {
         open_setting(devices[0]);
         _exit(print_lines(atoi(list[2])));

@@ -543,7 +543,6 @@ static const value values[] = {
     VALUE(clEnqueueWriteBufferRect, "a box that is outside", CL_INVALID_VALUE, {OF_QUEUE, 0, BOX, 0, 0, 0, 0, ADDRESS}, {0}, {16, 5, 1}),
     VALUE(clEnqueueWriteBufferRect, "rows of the host that overlap", CL_INVALID_VALUE, {OF_QUEUE, 0, BOX, 0, 0, 2, 0, ADDRESS}, {0}, {4, 2, 1}),
     VALUE(clEnqueueWriteBufferRect, "a buffer that the host must not write", CL_INVALID_OPERATION, {HANDLE(QUEUE), HANDLE(HIDDEN), 0, BOX, 0, 0, 0, 0, ADDRESS}, {0}, {4, 1, 1}),
-    VALUE(clEnqueueCopyBuffer, "no size", CL_INVALID_VALUE, {OF_QUEUE, HANDLE(MEM), 0, 8, 0}),
     VALUE(clEnqueueCopyBuffer, "a source that is outside", CL_INVALID_VALUE, {OF_QUEUE, HANDLE(HIDDEN), TOO_FAR, 0, 8}),
     VALUE(clEnqueueCopyBuffer, "a target that is outside", CL_INVALID_VALUE, {OF_QUEUE, HANDLE(HIDDEN), 0, TOO_FAR, 8}),
     VALUE(clEnqueueCopyBuffer, "regions that overlap", CL_MEM_COPY_OVERLAP, {OF_QUEUE, HANDLE(MEM), 0, 4, 8}),

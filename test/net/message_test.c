@@ -566,7 +566,7 @@ static const struct {
     {"[2,42,0,1,-1]", "granted of a message TAKEN is -1; expected 0.."},
     {"[2,43,0,[[0,0]]]", "ended[0].event of a message EVENTS is 0; expected 1.."},
     {"[2,43,0,[[1,1]]]", "ended[0].status of a message EVENTS is 1; expected -2147483648..0"},
-    {"[2,44,0,1,3]", "kind of a message QUERY is 3; expected 1..2"},
+    {"[2,44,0,1,4]", "kind of a message QUERY is 4; expected 1..3"},
     {"[2,45,0,0,0]", "number of a message ANSWER is 0; expected 1.."},
     {"[2,45,0,1,0,false,[[0,65537]]]", "fact[0].bytes of a message ANSWER is 65537; expected 0..65536"},
     {"[2,33,0,0,1,1,1]", "question of a message HUNGRY is 0; expected 1.."},
