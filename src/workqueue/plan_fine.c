@@ -34,13 +34,16 @@ static bool may_be_cut(const dcli_builder *builder)
 }
 
 /* Whether a plan that exchanges elements may be cut: only if the body may be costly, because otherwise memory or the
- * exchange limits the operation. Where batches that use own parts only are joined (dcli_plan_local_first()), no times
- * are measured, and nothing is lent by them. */
-static bool may_cut_exchanging(const dcli_builder *builder)
+ * exchange limits the operation. A large part stays whole: many stencils have loops and are limited by memory all the
+ * same, and lose more by short launches than lending gains. If it takes less than 2 ms, a small part is one launch.
+ * Where batches that use own parts only are joined (dcli_plan_local_first()), no times are measured, and nothing is
+ * lent by them. */
+static bool may_cut_exchanging(const dcli_builder *builder, int64_t elements)
 {
-    const dcli_plan *plan = builder->plan;
-    return dcli_body_may_be_costly(builder->operation->body) && builder->terms->local_bytes == 0 &&
-           plan->spot == NULL && builder->panel_count == 0;
+    enum { LARGE_BYTES = 4 << 20 };
+    const dcli_body *body = builder->operation->body;
+    return dcli_body_may_be_costly(body) && elements <= LARGE_BYTES / dcli_builder_bytes(builder, body->owner) &&
+           builder->terms->local_bytes == 0 && builder->plan->spot == NULL && builder->panel_count == 0;
 }
 
 static bool needs_nothing(const dcli_batch *batch)
@@ -260,14 +263,14 @@ static dcl_status cut(dcli_builder *builder, const struct uncut *uncut, int64_t 
     return status;
 }
 
-dcl_status dcli_plan_cut_fine(dcli_builder *builder)
+dcl_status dcli_plan_cut_fine(dcli_builder *builder, bool alone)
 {
     struct uncut uncut;
     if (!may_be_cut(builder))
         return DCL_OK;
     dcl_status status = look_at_batches(builder, &uncut);
     int64_t most = status == DCL_OK ? most_elements(builder, uncut.elements) : 0;
-    if (most > 0 && ((uncut.all && uncut.batches == 1) || may_cut_exchanging(builder)))
+    if (most > 0 && (uncut.all ? alone && uncut.batches == 1 : may_cut_exchanging(builder, uncut.elements)))
         status = cut(builder, &uncut, most);
     dcli_free(uncut.cut);
     dcli_free(uncut.number);

@@ -5,8 +5,11 @@
 #include "workqueue/builder.h"
 
 /** Cut those works of a FORALL that use own parts only into batches that can be lent, if the terms ask for it and the
- *  batches would be large enough: see dcli_plan_terms.fine_elements. @return DCL_OK or DCL_ERR_NOMEM. */
-dcl_status dcli_plan_cut_fine(dcli_builder *builder);
+ *  batches would be large enough: see dcli_plan_terms.fine_elements.
+ *  @param alone  no node exchanges anything. If nodes do, but this one uses own parts only, nothing is cut: it would
+ *                have many short launches, and the others, on the same processors, long ones.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_plan_cut_fine(dcli_builder *builder, bool alone);
 
 /** Whether batches first .. first + count - 1 of a plan are fine. */
 static inline bool dcli_plan_are_fine(const dcli_plan *plan, int64_t first, int64_t count)

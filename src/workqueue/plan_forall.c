@@ -841,7 +841,7 @@ dcl_status dcli_plan_forall(dcli_builder *builder)
     if (status == DCL_OK && panels.most == 0)
         status = dcli_plan_local_first(builder);
     if (status == DCL_OK)
-        status = dcli_plan_cut_fine(builder);
+        status = dcli_plan_cut_fine(builder, at_once);
     if (status != DCL_OK || builder->terms->streams)
         return status;
     dcli_count_blocks(builder);

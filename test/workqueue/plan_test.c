@@ -748,13 +748,19 @@ Test(plan, what_uses_own_parts_of_a_costly_body_is_cut)
             dcli_plan_free(plan);
             dcli_plan_free(whole);
         }
-    dcli_operation *cheap =
-        TEST_FORALL(1, "C(i,j) = A(i-1,j) + A(i+1,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
-    dcli_plan_terms terms = terms_of(4, true);
-    terms.fine_elements = 1;
-    dcli_plan *plan = make(cheap, 1, &terms);
-    cr_expect_eq(plan->fine_count, 0);
-    dcli_plan_free(plan);
+    dcl_grid grid = dcl_grid_2d(DCL_INT64, 4096, 1024);
+    const dcli_layout *large = test_layout("block,*", 4, &grid);
+    dcli_operation *uncut[] = {
+        TEST_FORALL(1, "C(i,j) = A(i-1,j) + A(i+1,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows}),
+        TEST_FORALL(1, costly, {DCL_ACCESS_INOUT, "C", 1, large}, {DCL_ACCESS_IN, "A", 2, large})};
+    for (size_t n = 0; n < sizeof uncut / sizeof uncut[0]; n++) {
+        dcli_plan_terms terms = terms_of(4, true);
+        terms.batch_bytes = 16 << 20;
+        terms.fine_elements = 1;
+        dcli_plan *plan = make(uncut[n], 1, &terms);
+        cr_expect(plan->fine_count == 0 && plan->batch_count == 1);
+        dcli_plan_free(plan);
+    }
     test_ops_free();
 }
 
