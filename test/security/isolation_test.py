@@ -39,26 +39,33 @@ class Isolation(siege.Siege):
         for client in clients:
             client.stdin.write("go on\n")
             client.stdin.flush()
-        texts = [client.communicate(timeout=120)[0] for client in clients]
+        texts = [client.communicate(timeout=600)[0] for client in clients]
         for client, text in zip(clients, texts):
             self.assertEqual(client.returncode, 0, text)
         return texts
 
     @staticmethod
-    def slowest(text):
-        return float(re.search(r"slowest ([0-9.]+) s", text)[1])
+    def times(text):
+        """@return seconds of all operations together, and of the slowest one."""
+        return tuple(float(word) for word in re.search(r"rounds, ([0-9.]+) s, slowest ([0-9.]+) s", text).groups())
+
+    @staticmethod
+    def silence(least):
+        """How long a program may be silent, in seconds: longer on a busy machine, which may stop all of it for as long."""
+        return siege.SLOW * max(least, min(2 * processes.slowness(), 6))
 
     def test_ten_operations_each(self):
         """Two programs with the same names and shapes of arrays: each finds its own values, every one compared."""
         worker = self.worker()
         program = ["open", "work", "pause", f"work:{ROUNDS}", "close"]
         for _ in range(3):  # a moment in which the machine does something else says nothing
-            alone = self.slowest(self.go_on(self.clients(worker, program))[0])
-            slowest = max(self.slowest(text) for text in self.go_on(self.clients(worker, program, program)))
-            # Sharing the device may cost twice; one that waited for the other's program would wait for all its rounds.
-            if slowest < 10 * alone + 1.0 * siege.SLOW:
+            _, alone = self.times(self.go_on(self.clients(worker, program))[0])
+            beside = [self.times(text) for text in self.go_on(self.clients(worker, program, program))]
+            # Sharing the device may cost twice; one that waited for the other's program would wait for all its rounds, which
+            # is at least half of its own time.
+            if all(slowest < max(10 * alone + 1.0 * siege.SLOW, taken / 3) for taken, slowest in beside):
                 return
-        self.fail(f"an operation took {slowest:.3f} s beside another program; alone {alone:.3f} s")
+        self.fail(f"seconds of all operations, and of the slowest: {beside} beside each other; slowest alone {alone:.3f}")
 
     def test_errors_stay_with_who_makes_them(self):
         worker = self.worker()
@@ -86,12 +93,16 @@ class Isolation(siege.Siege):
 
     def test_crash_stays_with_who_made_it(self):
         worker = self.worker()
-        crashed, right = self.clients(worker, ["open", "work", "pause", "crash"],
-                                      ["open", "work", "pause", f"work:{ROUNDS}", "close"])
-        crash, text = self.go_on([crashed, right])
-        self.assertRegex(crash, r"crash DCL_ERR_NODE_LOST .*(SIGSEGV|ended by itself).*die\(i\)")
-        self.assertNotIn("DCL_ERR", text)
-        self.no_children(worker)
+        for _ in range(3):
+            crashed, right = self.clients(worker, ["open", "work", "pause", "crash"],
+                                          ["open", "work", "pause", f"work:{ROUNDS}", "close"])
+            crash, text = self.go_on([crashed, right])
+            self.assertRegex(crash, "crash DCL_ERR_NODE_LOST")
+            self.assertNotIn("DCL_ERR", text)
+            self.no_children(worker)
+            if "the connection has ended" not in crash:  # a worker on a busy machine may say how it ended too late
+                break
+        self.assertRegex(crash, r"(SIGSEGV|ended by itself).*die\(i\)")
         self.works(worker)
 
     def test_program_that_is_killed(self):
@@ -111,11 +122,12 @@ class Isolation(siege.Siege):
         self.addCleanup(tracer.communicate)
         if tracer.stdout.readline() != "0\n":
             self.skipTest("processes may not be traced here")
+        silence = self.silence(2.0)
         (right,) = self.clients(worker, ["open", "work", "pause", "work:2", "close"],
-                                DCL_SILENCE_MS=str(int(2000 * siege.SLOW)))
+                                DCL_SILENCE_MS=str(int(1000 * silence)))
         processes.kill(killed.pid)
         self.assertTrue(worker.logs("its client has gone"), worker.log())
-        time.sleep(2.5 * siege.SLOW)  # longer than the other may be silent
+        time.sleep(1.25 * silence)  # longer than the other may be silent
         self.assertTrue(worker.children())
         self.assertNotIn("DCL_ERR", self.go_on([right])[0])
         tracer.communicate()
@@ -134,7 +146,7 @@ class Isolation(siege.Siege):
         time.sleep(0 if opened else seconds)
         with contextlib.suppress(ProcessLookupError):  # its session has ended
             os.kill(process, signal.SIGCONT)
-        text = client.communicate(timeout=60)[0]
+        text = client.communicate(timeout=600)[0]
         self.no_children(slow)
         return None if opened else text
 
@@ -142,11 +154,8 @@ class Isolation(siege.Siege):
         """While one worker takes its time, the others do not take the program for silent."""
         own, programs = self.keys("worker", "program")
         quick, slow = self.worker(keys=own), self.worker(keys=own)
-        begin = time.monotonic()
         self.works(quick, DCL_KEYS=programs)
-        # On a busy machine a whole small session (0.3 s alone) takes longer than the quick worker is silent. The slow one
-        # must open within 15 s.
-        silence = max(1.0 * siege.SLOW, min(time.monotonic() - begin, 3))
+        silence = self.silence(1.0)  # the slow one must open within 15 s
         for _ in range(5):
             text = self.stopped_while_opening(quick, slow, 1.6 * silence, DCL_KEYS=programs,
                                               DCL_SILENCE_MS=str(int(1000 * silence)))
@@ -173,6 +182,10 @@ class Isolation(siege.Siege):
             with self.assertRaises(BlockingIOError, msg="somebody has called"):
                 listener.accept()
 
+    def sessions_end(self, worker, count):
+        """The worker has noticed the ends of so many sessions: until then they count."""
+        self.assertTrue(worker.logs(rf"(?s)(session \w+ has ended.*){{{count}}}", 5), worker.log())
+
     def test_most_sessions_of_a_key(self):
         """Who has one key cannot keep those with others out."""
         own, one, two = self.keys("worker", "one", "two")
@@ -183,6 +196,7 @@ class Isolation(siege.Siege):
                          f"{most} sessions of this key are open here", "--sessions-per-key")
             self.works(worker, DCL_KEYS=two)
             self.go_on(clients)
+            self.sessions_end(worker, most + 1)
             self.works(worker, DCL_KEYS=one)
 
     def test_most_time_of_a_kernel(self):
@@ -201,7 +215,7 @@ class Isolation(siege.Siege):
         self.refuses(self.client(worker), "DCL_ERR_NETWORK", "1 sessions? (is|are) open here", "--sessions")
         self.assertTrue(worker.logs("refused .*--sessions"), worker.log())
         self.go_on([first])
-        self.no_children(worker)
+        self.sessions_end(worker, 1)
         self.works(worker)
 
 

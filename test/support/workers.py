@@ -14,7 +14,6 @@ import dataclasses
 import os
 import re
 import subprocess
-import time
 
 import processes
 from hosts import Hosts
@@ -49,14 +48,14 @@ class Offer:
             return file.read()
 
     def _listening(self):
-        until = time.monotonic() + START_SECONDS
-        while time.monotonic() < until:
+        for last in processes.looks(START_SECONDS, 0.01):
             found = re.search(r"listening on (tcp://[^\s,;]+)", self.log())
             if found:
                 return found[1]
             if self.process.poll() is not None:
                 raise RuntimeError(f"dcl worker ended with {self.process.returncode}: {self.log().strip()}")
-            time.sleep(0.01)
+            if last:
+                break
         self.process.kill()
         self.process.wait()
         raise RuntimeError(f"dcl worker did not listen within {START_SECONDS} s: {self.log().strip()}")
@@ -66,7 +65,7 @@ class Offer:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            code = self.process.wait(END_SECONDS)
+            code = processes.within(END_SECONDS, self.process.wait, subprocess.TimeoutExpired)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
