@@ -33,7 +33,8 @@ struct flat {
 
 static bool read_val(isl_val *value, int64_t *out)
 {
-    bool known = value != NULL && isl_val_is_int(value) == isl_bool_true;
+    bool known = value != NULL && isl_val_is_int(value) == isl_bool_true && isl_val_cmp_si(value, INT64_MAX) < 0 &&
+                 isl_val_cmp_si(value, INT64_MIN) > 0;
     *out = known ? isl_val_get_num_si(value) : 0;
     isl_val_free(value);
     return known;
@@ -428,10 +429,10 @@ dcl_status dcli_loops_divide_flat(dcli_loops_tree *tree, dcli_loops_sets *sets, 
 bool dcli_loops_is_flat(const dcli_loops_tree *tree, const dcli_loops_expr *element)
 {
     const dcl_grid *grid = &tree->name[element->symbol].grid;
-    bool begins_at_0 = true;
-    for (int d = 0; d < grid->rank; d++)
-        begins_at_0 &= grid->origin[d] == 0;
-    return grid->rank > 1 && begins_at_0 && element->first != NULL && element->first->next == NULL;
+    bool counts = grid->rank > 1 && element->first != NULL && element->first->next == NULL;
+    for (int d = 0; d < grid->rank && counts; d++)
+        counts = grid->origin[d] == 0 && grid->extent[d] > 0;
+    return counts;
 }
 
 void dcli_loops_complain_rank(dcli_loops_complaints *complaints, dcli_loops_place place, const dcli_loops_name *name,

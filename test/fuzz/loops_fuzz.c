@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "fuzz/input.h"
-#include "loop/tree.h"
+#include "loop/sets.h"
 #include "support/loop_arrays.h"
 
 static const dcli_loops_name names[] = {
@@ -13,6 +13,11 @@ static const dcli_loops_name names[] = {
     ARRAY("D", DCL_ACCESS_INOUT, 3, 4, 5, 6),
     ARRAY("x", DCL_ACCESS_INOUT, 1, 20),
     ARRAY("y", DCL_ACCESS_OUT, 1, 10),
+    {.name = "z",
+     .access = DCL_ACCESS_INOUT,
+     .type = DCL_DOUBLE,
+     .any_shape = true,
+     .grid = {.rank = 1, .type = DCL_DOUBLE, .extent = {720}}},
     {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .is_integer = true, .value = 10},
     {.name = "huge", .access = DCL_ACCESS_VALUE, .type = DCL_INT64, .is_integer = true, .value = INT64_MAX},
     {.name = "alpha", .access = DCL_ACCESS_VALUE, .type = DCL_DOUBLE},
@@ -56,6 +61,19 @@ static void check_tree(const dcli_loops_tree *tree)
                     "a loop lacks a bound");
 }
 
+/* Divide subscripts that count elements: none is left, or there is an error. */
+static void divide(dcli_loops_tree *tree, dcli_loops_complaints *complaints)
+{
+    if (!dcli_loops_has_flat(tree))
+        return;
+    dcli_loops_sets *sets = dcli_loops_sets_begin(tree, 100000);
+    fuzz_demand(sets != NULL, "no memory");
+    fuzz_demand(dcli_loops_divide_flat(tree, sets, complaints) == DCL_OK, "no memory");
+    for (int s = 0; s < tree->statement_count && complaints->count == 0 && !sets->failed; s++)
+        fuzz_demand(!tree->statement[s].target.is_flat, "a subscript is left that counts elements");
+    dcli_loops_sets_free(sets);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -69,9 +87,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (complaints.count == 0) {
         dcli_text printed = {0};
         check_tree(tree);
+        divide(tree, &complaints);
         dcli_loops_tree_print(tree, &printed);
         dcli_text_free(&printed);
-    } else {
+    }
+    if (complaints.count > 0) {
         fuzz_demand(dcli_loops_complaints_end(&complaints) == DCL_ERR_BODY, "errors are not reported");
     }
     dcli_loops_complaints_free(&complaints);

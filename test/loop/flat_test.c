@@ -12,7 +12,7 @@
 
 TestSuite(loops_flat, .timeout = 60);
 
-/* C[10][20] and I[4][6][3]; x of 200 and p of 72 elements, of any shape; y of 200 elements; n = 10, m = 20. */
+/* C[10][20] and I[4][6][3]; x of 200 and p of 72 elements, of any shape; y of 200 elements; Z[5][0]; n = 10, m = 20. */
 static const dcli_loops_name names[] = {
     {.name = "C",
      .access = DCL_ACCESS_INOUT,
@@ -36,6 +36,10 @@ static const dcli_loops_name names[] = {
      .access = DCL_ACCESS_INOUT,
      .type = DCL_DOUBLE,
      .grid = {.rank = 1, .type = DCL_DOUBLE, .extent = {200}}},
+    {.name = "Z",
+     .access = DCL_ACCESS_INOUT,
+     .type = DCL_DOUBLE,
+     .grid = {.rank = 2, .type = DCL_DOUBLE, .extent = {5}}},
     {.name = "n", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .is_integer = true, .value = 10},
     {.name = "m", .access = DCL_ACCESS_VALUE, .type = DCL_INT32, .is_integer = true, .value = 20},
 };
@@ -97,6 +101,10 @@ ParameterizedTestParameters(loops_flat, subscripts)
          "C[i][j] = ((j > 0) ? C[i][(j - 1)] : 0);"},
         {"a subscript was forgotten", "for (i = 0; i < n; i++) C[i] = 1;",
          "C has 1 subscripts; expected 2, one per axis [rank]"},
+        {"an axis without elements", "for (i = 0; i < n; i++) Z[i] = 1;",
+         "Z has 1 subscripts; expected 2, one per axis [rank]"},
+        {"a range beyond 64 bits", "for (i = -9223372036854775807; i < 9223372036854775807; i++) C[i*m + 3*i] = 1;",
+         "C has 1 subscript for its 2 axes, whose part along axis 2 is not within 0..19 for all iterations [rank]"},
         {"beyond a row", "for (i = 0; i < n; i++) for (j = 0; j <= m; j++) C[i*m + j] = 1;",
          "C has 1 subscript for its 2 axes, whose part along axis 2 is not within 0..19 for all iterations [rank]"},
     };
