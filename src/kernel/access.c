@@ -248,6 +248,12 @@ static dcl_status check_surroundings(const dcli_parser *parser, int name, int pa
     dcli_token_kind behind = dcli_token_kind_of(tokens, close + 1);
     if (reduces_by_word(parser, close + 1, &(dcli_operator){0}))
         return DCL_OK;
+    if (dcli_token_in(tokens, close + 1, "min max any all") && dcli_token_is(tokens, close + 2, "="))
+        return dcli_token_fail(tokens, close + 1,
+                               "an operator that is a word combines values of several indices, as dcl_reduce() does, "
+                               "and %s(...) is written once at each index; write an expression such as max(%s(...), "
+                               "...) behind =",
+                               text, text);
     if (behind == DCLI_TOKEN_NAME || behind == DCLI_TOKEN_NUMBER)
         return dcli_token_fail_behind(tokens, close, "an operator or a semicolon is missing behind %s(...)", text);
     return DCL_OK;

@@ -57,6 +57,14 @@ static const char *declaration_for(const dcli_affine_reader *about, int t)
     return NULL;
 }
 
+dcl_status dcli_refuse_as_index(const dcli_tokens *tokens, int t, const char *name)
+{
+    return dcli_token_fail(tokens, t,
+                           "%s is an argument here, so it is no index; give the argument another name, as in "
+                           "DCL_IN_AS(\"A\", %s), DCL_OUT_AS or DCL_RESULT_AS",
+                           name, name);
+}
+
 /* Refuse a subscript because of token t. The advice in the error depends on how the array is declared. */
 static dcl_status refuse(const struct reader *r, int t, const char *what)
 {
@@ -282,10 +290,15 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
             return dcli_token_in(tokens, r->at, "min max clamp") ? read_limits(r, out) : read_between(r, out);
         if (p == body->param_count)
             return refuse(r, r->at,
-                          dcli_token_is(tokens, r->at + 1, "(")
-                              ? "it is a function call or an unknown array"
+                          dcli_token_is(tokens, r->at + 1, "(") ? "it is a function call or an unknown array"
+                          : index >= 0 && body->result_count == 0 && !body->tile_kernel
+                              ? "it is a variable of the body or unknown, no index of the first output, no DCL_VALUE "
+                                "and no variable of a for loop with bounds known at the call (dcl_reduce() combines "
+                                "the values of all indices that the output does not have)"
                               : "it is a variable of the body or unknown, no index, no DCL_VALUE and no "
                                 "variable of a for loop with bounds known at the call");
+        if (index >= 0 && body->params[p].access != DCL_ACCESS_VALUE && !dcli_token_is(tokens, r->at + 1, "("))
+            return dcli_refuse_as_index(tokens, r->at, body->params[p].name);
         if (!is_integer(&body->params[p]))
             return refuse(r, r->at,
                           body->params[p].access == DCL_ACCESS_VALUE ? "it is a scalar, but no integer"

@@ -49,6 +49,8 @@ bool dcli_affine_equal(const dcli_affine *a, const dcli_affine *b);
 bool dcli_affine_add(dcli_affine *sum, const dcli_affine *other, int64_t factor);
 /** Whether a scalar parameter is in the sum. */
 bool dcli_affine_names(const dcli_affine *a, int param);
+/** Refuse the token `t` of a subscript: it is the argument called `name`, which has the name of an index. @return DCL_ERR_BODY. */
+dcl_status dcli_refuse_as_index(const dcli_tokens *tokens, int t, const char *name);
 /** The number of the index if the sum is just that index, without a boundary, and not the variable of an inner axis; -1:
  *  it is not. */
 int dcli_affine_plain_index(const dcli_affine *a);

@@ -211,7 +211,7 @@ ParameterizedTestParameters(beside, refused)
         {"X(i,j) = v; v += A(i,j);", DCL_ERR_BODY, "its value is known only after the call"},
         {"v += A(i,j);", DCL_ERR_BODY, "X is DCL_OUT, but the body does not assign to it"},
         {"X(i,j) = A(i,j); X(j,i) = 0; v += 1;", DCL_ERR_BODY, "X is written here at another subscript"},
-        {"X(i,j) max= A(i,j); v += 1;", DCL_ERR_BODY, "an operator or a semicolon is missing behind X(...)"},
+        {"X(i,j) max= A(i,j); v += 1;", DCL_ERR_BODY, "an operator that is a word combines values of several indices"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
 }
