@@ -52,7 +52,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 #define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
 #define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
 /** The index of a minimum or maximum, which is the DCL_RESULT directly before this argument. `index` is an array of int64_t,
- *  one for each axis of the input that gives the indices, in the order of this input's subscripts. Among equal values, the
+ *  one for each axis of the input that gives the indices, in the order of this input's subscripts; without such an input,
+ *  one for each index, in the order of the alphabet. Among equal values, the
  *  lexicographically lowest index wins. If there is a NaN, it is the index of the first NaN. If no statement was executed
  *  at any index, all numbers are -1.
  *
@@ -120,9 +121,11 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  combined from left to right. The results of the leaves are cut and combined in the same way, until one value is left
  *  for each row. Then the axis before the last one is reduced in this way, and so on.
  *
- *  A letter i..p in a subscript is an index, unless an argument or a function has this name. The subscripts of one
- *  input must be all indices of the body, each once, in any order, as in A(j,i). The body runs at every index of this
- *  input's grid, on the nodes that own the elements. If several inputs have such subscripts, the first one in the text
+ *  A letter i..p in a subscript is an index, unless an argument or a function has this name. If the subscripts of an
+ *  input are all indices of the body, each once, in any order, as in A(j,i), the body runs at every index of this
+ *  input's grid, on the nodes that own the elements. Otherwise, as in `trace += A(i,i);` or `s += x(i) * y(j);`, an
+ *  index has the range of the axes in whose subscripts it stands alone, or that of DCL_OVER or of the box, and the nodes
+ *  share the values of the index that has the most. An index in DCL_OVER may stand outside of subscripts. If several inputs have such subscripts, the first one in the text
  *  gives the indices. If its map stores only some of its elements, the others have the map's fill value, and the input is
  *  first copied into an array of the library that is divided in blocks.
  *
@@ -224,7 +227,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "H(bin(i)) += w(i);", DCL_OUT(H), DCL_IN(bin), DCL_IN(w));
  *      dcl_reduce(cluster, "S(label(i), j) += X(i,j);", DCL_OUT(S), DCL_IN(label), DCL_IN(X));
  *
- *  One input gives the indices, as in a reduction to values, and the nodes that own its elements compute. A letter i..p that
+ *  An input gives the indices, as in a reduction to values, and the nodes that own its elements compute; or the indices
+ *  have ranges, as there. A letter i..p that
  *  the body declares is a variable. Keys are indices of the output's grid. A value whose key is outside of the grid is left
  *  out, and DCL_ERR_RANGE is reported, with the first such key of each node, at the next wait and when the output is read.
  *  OP is any of the above but any= and all=; *= is for integers only. An element of a DCL_OUT starts from the neutral
@@ -246,8 +250,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** The matrix product C = A B, of three arrays with two axes, as dcl_reduce() computes it. */
 #define dcl_matmul(cluster, C, A, B) \
     dcl_reduce(cluster, "C(i,j) += A(i,k) * B(k,j);", DCL_OUT_AS("C", C), DCL_IN_AS("A", A), DCL_IN_AS("B", B))
-/** dcl_reduce() over a box of indices. The box lies in the grid of the input that gives the indices; in a reduction
- *  into arrays, it lies in the grid of the first output. */
+/** dcl_reduce() over a box of indices. The box lies in the grid of the input that gives the indices, or has an axis for
+ *  each index, in the order of the alphabet; in a reduction along axes, it lies in the grid of the first output. */
 #define dcl_reduce_over(cluster, box, body, ...) dcl_call_run(DCL_CALL_REDUCTION(cluster, box, body, __VA_ARGS__))
 
 /** The description of a reduction. @param box  NULL: all indices. */

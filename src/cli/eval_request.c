@@ -187,7 +187,7 @@ static int check_complete(const cli_request *request)
 {
     if (request->body == NULL)
         return cli_usage("eval", "there is no body; expected one such as 'C(i,j) = A(i,j) + B(j,i);'");
-    if (request->operand_count == 0)
+    if (request->operand_count == 0 && request->over == NULL)
         return cli_usage("eval", "there is no array; expected NAME=FILE for each array behind the body '%s'",
                          request->body);
     if (request->exclusive && request->scan == NULL)

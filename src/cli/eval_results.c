@@ -22,7 +22,7 @@ static bool is_known(const cli_request *request, const char *name)
 
 static dcl_type type_of_results(const cli_request *request)
 {
-    bool integers = true, unsigned_longs = true;
+    bool integers = request->operand_count > 0, unsigned_longs = true;
     for (int n = 0; n < request->operand_count; n++) {
         integers &= request->operand[n].grid.type < DCL_HALF;
         unsigned_longs &= request->operand[n].grid.type == DCL_UINT64;

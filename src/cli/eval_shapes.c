@@ -110,10 +110,11 @@ static int check_images(const cli_request *request)
 static int check_values(const cli_request *request)
 {
     for (int n = 0; n < request->value_count; n++)
-        if (!cli_body_mentions(request->body, request->value_name[n]))
+        if (!cli_body_mentions(request->body, request->value_name[n]) &&
+            (request->over == NULL || !cli_body_mentions(request->over, request->value_name[n])))
             return cli_fail(
-                "--set %s is given, but the body has no %s; expected every value to occur in the body; leave "
-                "it out or correct the name",
+                "--set %s is given, but the body has no %s; expected every value to occur in the body or in "
+                "--over; leave it out or correct the name",
                 request->value_name[n], request->value_name[n]);
     return CLI_OK;
 }
@@ -229,6 +230,9 @@ static int check_outputs(const cli_request *request)
         if (status != CLI_OK)
             return status;
     }
+    if (request->operand_count == 0 && request->result_count == 0)
+        return cli_fail("there is no array, and the body reduces nothing; expected NAME=FILE for each array behind the "
+                        "body, or a reduction such as sum += i;");
     if (outputs == 0 && request->result_count == 0)
         return cli_fail("the body assigns to none of the arrays given; expected an assignment such as %s(i) = ...; "
                         "with NAME=FILE for the array assigned to, or a reduction such as sum += %s(i);",

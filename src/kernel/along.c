@@ -1,4 +1,4 @@
-/* kernel/along.c - reductions along axes: which indices are reduced, over which ranges, and which bodies are contractions.
+/* kernel/along.c - reductions along axes: which indices are reduced, and which bodies are contractions.
  *
  * The indices of the first output are kept, and its owners compute. All others are inner axes: every element of the outputs is
  * reduced over all of their combinations, in the order of the indices' names. */
@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "base/error.h"
 #include "kernel/inside.h"
 #include "kernel/names.h"
@@ -158,57 +157,6 @@ dcl_status dcli_check_along(dcli_body *body)
         status = find_inner(body);
     if (status == DCL_OK)
         body->inside->contraction = find_contraction(body);
-    return status;
-}
-
-/* ---- ranges ---------------------------------------------------------------------------------------------------------- */
-
-/* Where an index stands alone. */
-struct range {
-    int access, axis; /* access -1: not yet found */
-    int64_t start, count;
-};
-
-static dcl_status note_range(const dcli_body *body, int index, int a, int d, const dcl_grid *grid, struct range *range)
-{
-    int64_t start = grid->origin[d], count = grid->extent[d];
-    if (range->access < 0)
-        *range = (struct range){a, d, start, count};
-    if (dcli_over_has(body, index)) { /* its range must lie in all of these axes */
-        int64_t end = dcli_min(range->start + range->count, start + count);
-        range->start = dcli_max(range->start, start);
-        range->count = dcli_max(end - range->start, 0);
-        return DCL_OK;
-    }
-    if (range->start == start && range->count == count)
-        return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_INVALID,
-                     "index %s runs over %" PRId64 "..%" PRId64 " as axis %d of %s, and over %" PRId64 "..%" PRId64
-                     " as axis %d of %s; expected one range; give both axes the same extent and origin, or slice one "
-                     "(dcl_slice())",
-                     dcli_index_name(index), range->start, range->start + range->count - 1, range->axis,
-                     name_of(body, range->access), start, start + count - 1, d, name_of(body, a));
-}
-
-dcl_status dcli_along_ranges(const dcli_body *body, const dcl_grid *const grids[], int64_t start_out[],
-                             int64_t count_out[])
-{
-    struct range range[DCL_MAX_RANK];
-    dcl_status status = DCL_OK;
-    for (int n = 0; n < DCL_MAX_RANK; n++)
-        range[n] = (struct range){.access = -1, .count = -1};
-    for (int step = 0; step <= body->access_count && status == DCL_OK; step++) {
-        int a = step == 0 ? body->home : step - 1; /* outputs first: they have the ranges of kept indices */
-        for (int d = 0; d < rank_of(body, a) && body->access[a].reach == DCLI_REACH_AFFINE && status == DCL_OK; d++) {
-            int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
-            if (index >= 0)
-                status = note_range(body, index, a, d, grids[body->access[a].param], &range[index]);
-        }
-    }
-    for (int q = 0; q < body->inner_rank && status == DCL_OK; q++) {
-        start_out[q] = range[body->index_of_axis[body->space_rank + q]].start;
-        count_out[q] = range[body->index_of_axis[body->space_rank + q]].count;
-    }
     return status;
 }
 

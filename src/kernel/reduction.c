@@ -34,14 +34,47 @@ static int index_at(const dcli_body *body, const dcli_tokens *tokens, int t)
     return dcli_name_index(tokens->text + token->start, (size_t)token->length);
 }
 
+/* The letters whose ranges DCL_OVER gives, as a set. */
+static unsigned letters_of_over(const dcli_body *body)
+{
+    dcli_tokens tokens = {0};
+    unsigned letters = 0;
+    dcl_status status = body->over != NULL ? dcli_tokens_make(body->over, &tokens) : DCL_OK;
+    for (int t = 1; t + 1 < tokens.count && status == DCL_OK; t++) { /* dcli_over_read() says what else is wrong */
+        int index = dcli_token_in(&tokens, t - 1, "< <=") && dcli_token_in(&tokens, t + 1, "< <=")
+                        ? index_at(body, &tokens, t)
+                        : -1;
+        letters |= index >= 0 ? 1U << index : 0;
+    }
+    dcli_tokens_free(&tokens);
+    return letters;
+}
+
+/* Check that no subscript between the brackets at token `open` is an array or a result with the name of an index. */
+static dcl_status check_letters(const dcli_body *body, const dcli_tokens *tokens, int open)
+{
+    for (int t = open + 1; t < tokens->token[open].partner; t++) {
+        const dcli_token *token = &tokens->token[t];
+        int p = token->kind == DCLI_TOKEN_NAME && !dcli_token_is(tokens, t + 1, "(") ? find_param(body, tokens, t) : -1;
+        if (p >= 0 && body->params[p].access != DCL_ACCESS_VALUE &&
+            dcli_name_index(tokens->text + token->start, (size_t)token->length) >= 0)
+            return dcli_refuse_as_index(tokens, t, body->params[p].name);
+    }
+    return DCL_OK;
+}
+
 dcl_status dcli_find_indices(dcli_parser *parser)
 {
     dcli_body *body = parser->body;
     const dcli_tokens *tokens = parser->tokens;
+    const unsigned ranged = letters_of_over(body);
     for (int t = 0; t < tokens->count; t++) {
         int p = tokens->token[t].kind == DCLI_TOKEN_NAME ? find_param(body, tokens, t) : -1;
         if (p < 0 || body->params[p].rank == 0 || !dcli_token_is(tokens, t + 1, "("))
             continue;
+        dcl_status status = check_letters(body, tokens, t + 1);
+        if (status != DCL_OK)
+            return status;
         if (dcli_param_is_result(&body->params[p]))
             continue; /* keys are any expressions, elements have constant subscripts */
         for (int s = t + 2; s < tokens->token[t + 1].partner; s++) {
@@ -49,14 +82,21 @@ dcl_status dcli_find_indices(dcli_parser *parser)
             body->indices |= index >= 0 ? 1U << index : 0;
         }
     }
+    for (int t = 0; t < tokens->count && ranged != 0; t++) { /* an index may stand outside of all subscripts */
+        int index = index_at(body, tokens, t);
+        body->indices |= index >= 0 ? ranged & 1U << index : 0;
+    }
+    if (body->indices == 0)
+        body->indices = ranged;
     if (!body->along)
         body->space_rank = __builtin_popcount(body->indices);
     if (body->indices != 0)
         return DCL_OK;
-    return DCLI_FAIL(DCL_ERR_BODY,
-                     "no array has an index as its subscript; expected a reduction over indices i, j, ..., such as "
-                     "%s += A(i);",
-                     body->params[body->result[0].param].name);
+    return DCLI_FAIL(
+        DCL_ERR_BODY,
+        "no array has an index as its subscript, and DCL_OVER gives no index a range; expected a reduction "
+        "over indices i, j, ..., such as %s += A(i);",
+        body->params[body->result[0].param].name);
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------------- */
@@ -356,6 +396,17 @@ static dcl_status find_home(dcli_body *body)
     return DCL_OK;
 }
 
+dcl_status dcli_refuse_homeless(const dcli_body *body)
+{
+    char names[3 * DCL_MAX_RANK];
+    list_indices(body, names);
+    return DCLI_FAIL(
+        DCL_ERR_BODY,
+        "no DCL_IN is read at (%s), in any order; expected one, as its elements say over which indices the "
+        "body is reduced, and where",
+        names);
+}
+
 dcl_status dcli_check_reduction(dcli_body *body)
 {
     dcl_status status = DCL_OK;
@@ -365,16 +416,16 @@ dcl_status dcli_check_reduction(dcli_body *body)
         status = find_home(body);
     if (status != DCL_OK)
         return status;
-    if (body->home == body->access_count) {
-        char names[3 * DCL_MAX_RANK];
-        list_indices(body, names);
-        return DCLI_FAIL(
-            DCL_ERR_BODY,
-            "no DCL_IN is read at (%s), in any order; expected one, as its elements say over which indices the "
-            "body is reduced, and where",
-            names);
+    if (body->home < body->access_count) {
+        body->owner = body->access[body->home].param;
+        return DCL_OK;
     }
-    body->owner = body->access[body->home].param;
+    if (!body->outline)
+        return dcli_refuse_homeless(body);
+    body->homeless = true;
+    for (int n = 0, m = 0; n < DCL_MAX_RANK; n++)
+        if (dcli_body_has_index(body, n))
+            body->index_of_axis[m++] = n;
     return DCL_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "kernel/gather.h"
 #include "kernel/inside.h"
 #include "kernel/leaves.h"
+#include "kernel/space.h"
 #include "kernel/tile_kernel.h"
 #include "runtime/trace.h"
 
@@ -210,24 +211,60 @@ dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], d
     return status;
 }
 
-dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out)
+/* Parse a reduction to values, into elements or by keys as an outline. @param body_out  NULL after a failure. */
+static dcl_status parse_outline(const char *text, int count, const dcl_arg args[], dcli_body **body_out)
 {
     dcli_param params[DCLI_MAX_PARAMS];
     int param_count = 0;
     dcli_text prelude = {0};
-    dcli_body *body = NULL;
+    *body_out = NULL;
     dcl_status status = make_params(count, args, params, &param_count, &prelude);
     char *prelude_text = dcli_text_take(&prelude);
     if (status == DCL_OK)
         status = prelude_text != NULL
-                     ? dcli_outline_parse(text, prelude_text, over_of(count, args), param_count, params, &body)
+                     ? dcli_outline_parse(text, prelude_text, over_of(count, args), param_count, params, body_out)
                      : DCL_ERR_NOMEM;
     dcli_free(prelude_text);
+    return status;
+}
+
+dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out)
+{
+    dcli_body *body;
+    dcl_status status = parse_outline(text, count, args, &body);
     if (status != DCL_OK)
         return status;
-    *home_out = body->owner;
+    if (body->homeless)
+        status = dcli_refuse_homeless(body);
+    else
+        *home_out = body->owner;
     dcli_body_free(body);
-    return DCL_OK;
+    return status;
+}
+
+dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool *homeless_out,
+                           dcl_grid *space_out, unsigned *indices_out)
+{
+    const dcl_grid *grids[DCLI_MAX_PARAMS] = {NULL};
+    dcli_scalar values[DCLI_MAX_PARAMS] = {{0}};
+    dcli_body *body;
+    int p = 0;
+    *homeless_out = false;
+    dcl_status status = parse_outline(text, count, args, &body);
+    if (status != DCL_OK)
+        return status;
+    for (int k = 0; k < count && body->homeless; k++) {
+        if (!is_parsed(&args[k]))
+            continue;
+        grids[p] = has_array(&args[k]) ? dcli_array_grid(args[k].array) : NULL;
+        values[p++].u = args[k].access == DCL_ACCESS_VALUE ? args[k].value.u : 0;
+    }
+    *homeless_out = body->homeless;
+    *indices_out = body->indices;
+    if (body->homeless)
+        status = dcli_space_find(body, grids, values, box, space_out);
+    dcli_body_free(body);
+    return status;
 }
 
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */

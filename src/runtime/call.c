@@ -27,14 +27,18 @@ static dcli_text_kind text_of(const dcl_call *call)
     return call->kind == DCL_CALL_IS_TILES ? DCLI_TEXT_TILES : DCLI_TEXT_BODY;
 }
 
-/* Run a reduction. The kinds are tried in this order: with an input of which only some elements are stored; with
+/* Run a reduction. The kinds are tried in this order: without an input that is read at all indices; with an input of
+ * which only some elements are stored; with
  * results that are combined in a fixed order; into arrays with indices of extremes (DCL_RESULT_AT); into single
  * elements of arrays, perhaps beside variables and outputs; into variables; by keys; along axes, where an input is
  * stored or where the outputs are. */
 dcl_status dcli_reduction_call(const dcl_call *call)
 {
     bool ran = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_filled_run(call, NULL, &ran);
+    dcl_status status = dcli_spaced_run(call, NULL, &ran);
+    if (ran)
+        return status;
+    status = dcli_filled_run(call, NULL, &ran);
     if (ran)
         return status;
     status = dcli_leaves_run(call, NULL, &ran);
@@ -82,7 +86,10 @@ dcl_status dcl_call_run(const dcl_call *call)
 dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look)
 {
     bool ran = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_filled_run(call, look, &ran);
+    dcl_status status = dcli_spaced_run(call, look, &ran);
+    if (ran)
+        return status;
+    status = dcli_filled_run(call, look, &ran);
     if (ran)
         return status;
     status = dcli_leaves_run(call, look, &ran);

@@ -203,6 +203,7 @@ struct dcl_cluster {
     struct dcli_combination *combinations; /* bodies that combine, kept for later reductions: runtime/combine.c */
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
     struct dcli_at_input *at_inputs;       /* where reductions along axes are computed: runtime/at_input.c */
+    struct dcli_spaced *spaces;            /* which reductions have an index space of their own: runtime/space.c */
     dcli_bodies bodies;
     struct dcli_nest_plan *nest_plans;       /* kept plans of loop nests: runtime/nest_plans.h */
     struct dcli_stream_speed *stream_speeds; /* measured speeds of streamed operations: runtime/stream_speed.h */
@@ -417,6 +418,9 @@ void *dcli_view_place(const dcl_array *array, const dcl_box *box, void *memory, 
 /** After a box of a view was read to the program's memory: a read fills only the first index of broadcast axes; copy
  *  its elements to the other indices. Does nothing for an array. */
 void dcli_view_repeat(const dcl_array *array, const dcl_box *box, void *memory, const int64_t strides[]);
+/** Make a view with the axes of `grid`. Axis `axis` shows the only axis of the array, which has the same indices; all others are
+ *  broadcast. The lock is held. */
+dcl_status dcli_view_spread(dcl_array *array, int axis, const dcl_grid *grid, dcl_array **view_out);
 /** Release a view for the program; with its last view, an array that was released before is freed. */
 dcl_status dcli_view_release(dcl_array *array);
 /** Let the nodes free the storage of an array, and free the array, even if an error is returned. If the cluster only
@@ -476,6 +480,7 @@ void dcli_keyed_stray(dcl_cluster *cluster, int64_t operation, const char *text)
 void dcli_keyed_free(dcl_cluster *cluster);
 /** Forget where reductions along axes are computed. */
 void dcli_at_input_free(dcl_cluster *cluster);
+void dcli_spaces_free(dcl_cluster *cluster);
 /** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
 void dcli_partials_free(dcl_cluster *cluster);
 void dcli_combinations_free(dcl_cluster *cluster);
@@ -585,6 +590,12 @@ dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], d
 /** Find the parameter that gives the indices of a reduction to values, into elements or by keys. @return as
  *  dcli_body_of_call(). */
 dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out);
+/** Whether no input of such a reduction is read at all of its indices; if so, find their ranges.
+ *  @param box  of the call; NULL: there is none.
+ *  @param space_out    as of dcli_space_find(). @param indices_out  the names of its axes: bit 0 is i.
+ *  @return as dcli_body_of_call(), or as dcli_space_find(). */
+dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool *homeless_out,
+                           dcl_grid *space_out, unsigned *indices_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait

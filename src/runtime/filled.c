@@ -12,53 +12,17 @@
 /* Number of the copy among the arrays without storage: larger than those of a reduction's own arrays. */
 enum { NUMBER = 50 };
 
-static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
-
 static bool is_partial(const dcl_arg *arg)
 {
     return arg->access == DCL_ACCESS_IN && arg->array != NULL && dcli_array_base(arg->array)->layout.partial;
 }
 
-/* Whether the call is a reduction to values, into elements or by keys with an input that may have to be copied.
- * @param args       gets the arguments as the parser knows them.
- * @param count_out  number of these. */
-static bool is_candidate(const dcl_call *call, dcl_arg args[], int *count_out)
+static bool has_partial(const dcl_call *call)
 {
-    bool partial = false, output = false, result = false;
-    int ranks[DCLI_MAX_PARAMS] = {0}, count = 0, checked = 0;
-    dcli_reduced_element element[DCLI_MAX_RESULTS];
-    if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
-        call->arg_count > DCLI_MAX_PARAMS)
-        return false;
-    for (int k = 0; k < call->arg_count; k++) {
-        partial |= is_partial(&call->args[k]);
-        output |= is_output(&call->args[k]);
-        result |= dcli_arg_is_result(&call->args[k]);
-        if (call->args[k].access != DCL_ACCESS_RESULT_AT ||
-            call->args[k].array == NULL) /* others are of minima by keys */
-            args[checked++] = call->args[k];
-    }
-    if (!partial || output == result ||
-        dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, true, checked, args) != DCL_OK)
-        return false;
-    for (int k = 0; k < call->arg_count; k++)
-        if (is_output(&call->args[k]))
-            ranks[k] = dcli_array_grid(call->args[k].array)->rank;
-    bool elements = output && dcli_elements_find(call->text, call->arg_count, call->args, ranks, element) > 0;
-    if (output && !elements && !dcli_call_is_keyed(call->text, call->arg_count, call->args))
-        return false;
-    for (int k = 0; k < call->arg_count; k++) {
-        if (call->args[k].access == DCL_ACCESS_FAST || call->args[k].access == DCL_ACCESS_RESULT_AT)
-            continue;
-        args[count] = is_output(&call->args[k]) ? dcli_arg_into_element(&call->args[k]) : call->args[k];
-        if (is_output(&call->args[k]) && !elements)
-            args[count].width[0] = 0;
-        else if (call->args[k].access == DCL_ACCESS_RESULT)
-            args[count].width_count = 0;
-        count++;
-    }
-    *count_out = count;
-    return true;
+    for (int k = 0; call->args != NULL && k < call->arg_count; k++)
+        if (is_partial(&call->args[k]))
+            return true;
+    return false;
 }
 
 /* Copy the elements. The lock is held. */
@@ -102,7 +66,8 @@ dcl_status dcli_filled_run(const dcl_call *call, const dcli_look *look, bool *fo
     dcl_arg args[DCLI_MAX_PARAMS];
     int count, home, param = 0, at = -1;
     *found_out = false;
-    if (!is_candidate(call, args, &count) || dcli_body_home(call->text, count, args, &home) != DCL_OK)
+    if (!has_partial(call) || !dcli_reduction_args(call, args, &count) ||
+        dcli_body_home(call->text, count, args, &home) != DCL_OK)
         return DCL_OK; /* the reduction will say what is wrong */
     for (int k = 0; k < call->arg_count; k++)
         if (dcli_arg_is_param(&call->args[k]) && param++ == home)

@@ -133,6 +133,7 @@ void dcli_cluster_free(dcl_cluster *cluster)
     dcli_partials_free(cluster);
     dcli_keyed_free(cluster);
     dcli_at_input_free(cluster);
+    dcli_spaces_free(cluster);
     dcli_combinations_free(cluster);
     dcli_outcomes_free(&cluster->outcomes);
     dcli_outcomes_free(&cluster->causes);

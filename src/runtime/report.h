@@ -67,6 +67,14 @@ dcl_status dcli_elements_run(const dcl_call *call, const dcli_look *look, bool *
 dcl_status dcli_elements_check(int count, const dcl_arg args[], int elements, const dcli_reduced_element element[]);
 /** The argument by which the parser knows an output that is an element: a result with a rank. */
 dcl_arg dcli_arg_into_element(const dcl_arg *output);
+/** List the arguments of a reduction to values, into elements or by keys as the parser knows them.
+ *  @param args_out  [DCLI_MAX_PARAMS]. @param count_out  how many are in args_out.
+ *  @return false: the call is another one, or its arguments are wrong. */
+bool dcli_reduction_args(const dcl_call *call, dcl_arg args_out[], int *count_out);
+/** If no input of a reduction to values, into elements or by keys is read at all indices, run it with one more input that
+ *  is (runtime/space.c).
+ *  @param look, found_out  as of dcli_elements_run(). */
+dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 /** If the input that gives the indices of a reduction stores only some of its elements, run the reduction with a copy.
  *  @param look, found_out  as of dcli_elements_run(). */
 dcl_status dcli_filled_run(const dcl_call *call, const dcli_look *look, bool *found_out);

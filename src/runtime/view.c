@@ -16,7 +16,8 @@ struct wish {
     const int *axes;
     const int64_t *start, *count, *stride;
     const dcl_box *box;
-    int axis;       /* broadcast, take: number of an axis; reshape: rank */
+    const dcl_grid *grid;
+    int axis;       /* broadcast, spread, take: number of an axis; reshape: rank */
     int64_t number; /* broadcast: extent; take: index */
 };
 
@@ -106,6 +107,19 @@ static dcl_status broadcast(dcl_array *array, const struct wish *wish)
     return dcli_transform_broadcast(&array->view, wish->axis, wish->number);
 }
 
+static dcl_status spread(dcl_array *array, const struct wish *wish)
+{
+    dcl_status status = DCL_OK;
+    for (int d = 0; d < wish->grid->rank && status == DCL_OK; d++) {
+        if (d == wish->axis)
+            continue;
+        status = dcli_transform_broadcast(&array->view, d, wish->grid->extent[d]);
+        if (status == DCL_OK)
+            array->view.grid.origin[d] = wish->grid->origin[d];
+    }
+    return status;
+}
+
 static dcl_status take(dcl_array *array, const struct wish *wish)
 {
     return dcli_transform_take(&array->view, wish->axis, wish->number);
@@ -189,6 +203,11 @@ dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent)
 {
     dcli_error_enter_constructor(__func__);
     return view_of(array, &(struct wish){.apply = broadcast, .axis = axis, .number = extent});
+}
+
+dcl_status dcli_view_spread(dcl_array *array, int axis, const dcl_grid *grid, dcl_array **view_out)
+{
+    return make_view(array, &(struct wish){.apply = spread, .axis = axis, .grid = grid}, view_out);
 }
 
 dcl_array *dcl_take(dcl_array *array, int axis, int64_t index)

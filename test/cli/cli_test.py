@@ -324,6 +324,14 @@ class Eval(Folder):
         self.assertNotIn("no.npy", os.listdir(self.folder))
         self.assertTrue(figures)
 
+    def test_reductions_have_spaces_of_their_own(self):
+        self.put("w.npy", numpy.arange(36).reshape(6, 6))
+        sums = json.loads(self.good("--json", "t += W(i,i);", "W=w.npy").stdout)["results"]
+        self.assertEqual(sums, {"t": 105})
+        over = ("--json", "--over", "0 <= i < n", "--set", "n=10")  # n only occurs in the ranges
+        self.assertEqual(json.loads(self.good(*over, "s += 0.5 * i; c += 1;").stdout)["results"], {"s": 22.5, "c": 10})
+        self.assertIn("the body reduces nothing", self.eval("--over", "0 <= i < 10", "y(i) = 1;").stderr)
+
     def test_variables_are_no_reduced_indices(self):
         self.good("int k = 3, l = 2; C(i) += A(i) * k * l;", "A=n.npy", "C=c.npy")
         self.same("c.npy", self.n * 6)

@@ -458,7 +458,7 @@ static const struct {
     {"y(i) += A(i,j), 1;", DCL_ERR_BODY, "has a comma"},
     {"float t = A(i,j);", DCL_ERR_BODY, "the body does not reduce into it"},
     {"y(i) += A(i,z(j));", DCL_ERR_BODY, "not affine"},
-    {"y(0) += A(0,j);", DCL_ERR_BODY, "no DCL_IN is read at (j)"},
+    {"y(0) += A(0,2*j);", DCL_ERR_BODY, "the range of index j is unknown"},
     {"y(i) += A(i,j) + b;", DCL_ERR_BODY, "line 1, column 18"},
     {"y(i,j) += A(i,j);", DCL_ERR_BODY, "y has 2 subscripts here; expected 1"},
 };

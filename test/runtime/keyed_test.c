@@ -445,8 +445,8 @@ static const struct {
     {"H(b(i)) += 1; H(0) max= 1;", DCL_ERR_BODY, "by another operator before"},
     {"H(b(i)) += 1, 2;", DCL_ERR_BODY, "has a comma"},
     {"H(b(i) += 1;", DCL_ERR_BODY, "is not closed"},
-    {"H(b(2*i)) += 1;", DCL_ERR_BODY, "no DCL_IN is read at (i)"},
-    {"H(b(i)) += x(j);", DCL_ERR_BODY, "no DCL_IN is read at (i,j)"},
+    {"H(b(2*i)) += 1;", DCL_ERR_BODY, "the range of index i is unknown"},
+    {"H(b(i)) += x(i+j);", DCL_ERR_BODY, "the range of index j is unknown"},
     {"H() += b(i);", DCL_ERR_BODY, "H has 0 subscripts here"},
 };
 

@@ -32,13 +32,18 @@ static const struct mistake {
     {"reduced and kept", ALONG, "y(i) += A(i,j); y(j) += A(i,j);", NULL, DCL_ERR_BODY,
      "y is reduced here at other subscripts than in line 1, column 1; expected the same; reduce into a second array"},
     {"no index at all", VALUE, "s += c;", NULL, DCL_ERR_BODY,
-     "no array has an index as its subscript; expected a reduction over indices i, j, ..., such as s += A(i);"},
-    {"no input has all indices", VALUE, "s += A(i,j) * B(j,k);", NULL, DCL_ERR_BODY,
-     "no DCL_IN is read at (i,j,k), in any order; expected one, as its elements say over which indices the body is "
-     "reduced, and where"},
-    {"an index twice in one input", VALUE, "s += A(i,i);", NULL, DCL_ERR_BODY,
-     "no DCL_IN is read at (i), in any order"},
-    {"an index that is a sum only", VALUE, "s += x(i+j);", NULL, DCL_ERR_BODY, "no DCL_IN is read at (i,j)"},
+     "no array has an index as its subscript, and DCL_OVER gives no index a range; expected a reduction over indices "
+     "i, j, "
+     "..., such as s += A(i);"},
+    {"an index with two ranges in one input", VALUE, "s += A(i,i);", NULL, DCL_ERR_INVALID,
+     "index i runs over 0..3 as axis 0 of A, and over 0..4 as axis 1 of A; expected one range"},
+    {"an index with two ranges in two inputs", VALUE, "s += A(i,j) * B(k,j);", NULL, DCL_ERR_INVALID,
+     "index j runs over 0..4 as axis 1 of A, and over 0..2 as axis 1 of B; expected one range"},
+    {"an index that is a sum only", VALUE, "s += x(i+j);", NULL, DCL_ERR_BODY,
+     "the range of index i is unknown, because it stands alone in no subscript; expected it alone in a subscript of a "
+     "DCL_IN, such as A(i), or in DCL_OVER(\"0 <= i < n\")"},
+    {"keys of an index whose range is unknown", KEYED, "h(label(2*i)) += 1;", NULL, DCL_ERR_BODY,
+     "the range of index i"},
     {"an unknown variable as a subscript", VALUE, "s += A(i,t);", NULL, DCL_ERR_BODY,
      "'t' in subscript 2 of A is not affine: it is a variable of the body or unknown"},
     {"subscripts that are missing", VALUE, "s += A(i);", NULL, DCL_ERR_BODY, "A has 1 subscript here; expected 2"},
@@ -54,6 +59,15 @@ static const struct mistake {
      "DCL_OPERATOR"},
     {"an unknown operator of a value", VALUE, "s /= x(i);", NULL, DCL_ERR_BODY,
      "s is DCL_RESULT; expected a statement s += ..., with += -= *= &= |= ^= min= max= any= all= or a DCL_OPERATOR"},
+    {"a reduction as a loop body", FORALL, "y(i) = y2(j);", NULL, DCL_ERR_BODY,
+     "'j' in subscript 1 of y2 is not affine: it is a variable of the body or unknown, no index of the first output, "
+     "no "
+     "DCL_VALUE and no variable of a for loop with bounds known at the call (dcl_reduce() combines the values of all "
+     "indices that the output does not have)"},
+    {"an operator of reductions in a loop body", FORALL, "y(i) max= y2(i);", NULL, DCL_ERR_BODY,
+     "an operator that is a word combines values of several indices, as dcl_reduce() does, and y(...) is written once "
+     "at "
+     "each index; write an expression such as max(y(...), ...) behind ="},
     {"a plain assignment", VALUE, "s = x(i);", NULL, DCL_ERR_BODY, "s is DCL_RESULT; expected a statement s += ..."},
     {"two operators for one result", VALUE, "s += x(i); s max= x(i);", NULL, DCL_ERR_BODY,
      "s was reduced by another operator before; expected one for all statements"},

@@ -1,0 +1,270 @@
+/* runtime/space.c - reductions to values, into elements and by keys in which no input is read at all indices, such as the
+ * trace `t += A(i,i);`, or `s += x(i) * y(j);`.
+ *
+ * Such a reduction gets one more input: a view with an axis for each index, of an array of the library. The array has one
+ * byte for each value of one index, the one with the most values, and is divided in blocks; the other axes are
+ * broadcast. The body is run with the statement `(void)index_space(i,j);` after its text, so the owners of the
+ * array's elements compute. The elements are never read. */
+#include <string.h>
+
+#include <dcl/reduce.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "kernel/element.h"
+#include "kernel/names.h"
+#include "runtime/report.h"
+
+enum {
+    NUMBER = 51,   /* of the array among those without storage: larger than those of a reduction's own arrays */
+    MOST_KEPT = 64 /* most texts of which it is known whether they have a home */
+};
+
+static const char name[] = "index_space";
+
+/* Whether the calls with one text and arguments of the same kinds have an input that is read at all indices. */
+struct dcli_spaced {
+    uint64_t hash;
+    bool homeless;
+    struct dcli_spaced *next; /* the one that was used before this one */
+};
+
+void dcli_spaces_free(dcl_cluster *cluster)
+{
+    while (cluster->spaces != NULL) {
+        struct dcli_spaced *next = cluster->spaces->next;
+        dcli_free(cluster->spaces);
+        cluster->spaces = next;
+    }
+}
+
+static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
+
+/* ---- which reductions ------------------------------------------------------------------------------------------------ */
+
+bool dcli_reduction_args(const dcl_call *call, dcl_arg args[], int *count_out)
+{
+    bool output = false, result = false;
+    int ranks[DCLI_MAX_PARAMS] = {0}, count = 0, checked = 0;
+    dcli_reduced_element element[DCLI_MAX_RESULTS];
+    if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
+        call->arg_count > DCLI_MAX_PARAMS)
+        return false;
+    for (int k = 0; k < call->arg_count; k++) {
+        output |= is_output(&call->args[k]);
+        result |= dcli_arg_is_result(&call->args[k]);
+        if (call->args[k].access != DCL_ACCESS_RESULT_AT ||
+            call->args[k].array == NULL) /* others are of minima by keys */
+            args[checked++] = call->args[k];
+    }
+    if (output == result || dcli_args_check(call->cluster, call->text, DCLI_TEXT_BODY, true, checked, args) != DCL_OK)
+        return false;
+    for (int k = 0; k < call->arg_count; k++)
+        if (is_output(&call->args[k]))
+            ranks[k] = dcli_array_grid(call->args[k].array)->rank;
+    bool elements = output && dcli_elements_find(call->text, call->arg_count, call->args, ranks, element) > 0;
+    if (output && !elements && !dcli_call_is_keyed(call->text, call->arg_count, call->args))
+        return false;
+    for (int k = 0; k < call->arg_count; k++) {
+        if (call->args[k].access == DCL_ACCESS_FAST || call->args[k].access == DCL_ACCESS_RESULT_AT)
+            continue;
+        args[count] = is_output(&call->args[k]) ? dcli_arg_into_element(&call->args[k]) : call->args[k];
+        if (is_output(&call->args[k]) && !elements)
+            args[count].width[0] = 0;
+        else if (call->args[k].access == DCL_ACCESS_RESULT)
+            args[count].width_count = 0;
+        count++;
+    }
+    *count_out = count;
+    return true;
+}
+
+/* Whether a call has only arguments that reductions to values, into elements or by keys take. */
+static bool takes_args(const dcl_call *call)
+{
+    for (int k = 0; k < call->arg_count; k++)
+        switch (call->args[k].access) {
+        case DCL_ACCESS_RESULT:
+        case DCL_ACCESS_RESULT_AT:
+        case DCL_ACCESS_OUT:
+        case DCL_ACCESS_INOUT:
+        case DCL_ACCESS_IN:
+        case DCL_ACCESS_IN_ALL:
+        case DCL_ACCESS_VALUE:
+        case DCL_ACCESS_PRELUDE:
+        case DCL_ACCESS_OPERATOR:
+        case DCL_ACCESS_OVER:
+        case DCL_ACCESS_FAST:
+            break;
+        default:
+            return false;
+        }
+    return true;
+}
+
+/* A hash of what decides whether a call has an input that is read at all indices. */
+static uint64_t hash_call(const dcl_call *call)
+{
+    uint64_t hash = dcli_hash_bytes(DCLI_HASH_START, call->text, strlen(call->text));
+    for (int k = 0; k < call->arg_count; k++) {
+        const dcl_arg *arg = &call->args[k];
+        int rank = dcli_arg_has_array(arg) && arg->array != NULL ? dcli_array_grid(arg->array)->rank : 0;
+        hash = dcli_hash_word(hash, (uint64_t)arg->access << 8 | (uint64_t)rank);
+        if (arg->name != NULL)
+            hash = dcli_hash_bytes(hash, arg->name, strlen(arg->name));
+    }
+    return hash;
+}
+
+/* Find what is known of a call, and note that it was used last. The lock is held. @return NULL: nothing. */
+static struct dcli_spaced *find_known(dcl_cluster *cluster, uint64_t hash)
+{
+    for (struct dcli_spaced **at = &cluster->spaces; *at != NULL; at = &(*at)->next) {
+        struct dcli_spaced *found = *at;
+        if (found->hash != hash)
+            continue;
+        *at = found->next;
+        found->next = cluster->spaces;
+        return cluster->spaces = found;
+    }
+    return NULL;
+}
+
+/* Note whether a call has an input that is read at all indices, in place of the least recently used note. */
+static void note(dcl_cluster *cluster, uint64_t hash, bool homeless)
+{
+    struct dcli_spaced **at = &cluster->spaces, *noted = NULL;
+    int count = 0;
+    while (*at != NULL && (*at)->next != NULL) {
+        at = &(*at)->next;
+        count++;
+    }
+    if (*at != NULL && count + 1 >= MOST_KEPT) {
+        noted = *at;
+        *at = NULL;
+    } else {
+        noted = dcli_malloc(sizeof *noted);
+    }
+    if (noted == NULL)
+        return;
+    *noted = (struct dcli_spaced){hash, homeless, cluster->spaces};
+    cluster->spaces = noted;
+}
+
+/* Find the index space of a call. @param homeless_out  whether it has one of its own. */
+static dcl_status find_space(const dcl_call *call, bool *homeless_out, dcl_grid *space_out, unsigned *indices_out)
+{
+    dcl_arg args[DCLI_MAX_PARAMS];
+    int count;
+    *homeless_out = false;
+    if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
+        call->arg_count > DCLI_MAX_PARAMS || !takes_args(call))
+        return DCL_OK;
+    uint64_t hash = hash_call(call);
+    pthread_mutex_lock(&call->cluster->lock);
+    const struct dcli_spaced *known = find_known(call->cluster, hash);
+    bool has_home = known != NULL && !known->homeless;
+    pthread_mutex_unlock(&call->cluster->lock);
+    if (has_home || !dcli_reduction_args(call, args, &count))
+        return DCL_OK;
+    dcl_status status = dcli_body_space(call->text, count, args, call->box, homeless_out, space_out, indices_out);
+    if (known == NULL && (*homeless_out || status == DCL_OK)) {
+        pthread_mutex_lock(&call->cluster->lock);
+        note(call->cluster, hash, *homeless_out);
+        pthread_mutex_unlock(&call->cluster->lock);
+    }
+    return status;
+}
+
+/* ---- the input ------------------------------------------------------------------------------------------------------- */
+
+/* The axis with the most indices. */
+static int longest(const dcl_grid *space)
+{
+    int axis = 0;
+    for (int d = 1; d < space->rank; d++)
+        axis = space->extent[d] > space->extent[axis] ? d : axis;
+    return axis;
+}
+
+/* Make the array and its view. The lock is held. @param base_out  also set after a failure. */
+static dcl_status make_input(const dcl_call *call, const dcli_look *look, const dcl_grid *space, dcl_array **base_out,
+                             dcl_array **view_out)
+{
+    int axis = longest(space);
+    const dcl_grid line = {
+        .type = DCL_INT8, .rank = 1, .extent = {space->extent[axis]}, .origin = {space->origin[axis]}};
+    if (look == NULL && call->cluster->plan_only)
+        return DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
+    dcl_map *map = dcli_map_new_block(call->cluster);
+    if (map == NULL)
+        return dcli_error_status();
+    dcl_status status = look != NULL ? dcli_array_imagine(call->cluster, &line, map, NUMBER, base_out)
+                                     : dcli_array_make(call->cluster, &line, map, true, base_out);
+    dcl_map_release(map);
+    return status == DCL_OK ? dcli_view_spread(*base_out, axis, space, view_out) : status;
+}
+
+static dcl_status end(const dcl_call *call, const dcli_look *look, dcl_array *base, dcl_array *view, dcl_status status)
+{
+    pthread_mutex_lock(&call->cluster->lock);
+    if (view != NULL)
+        dcli_view_release(view);
+    if (base != NULL && look != NULL)
+        dcli_array_free(base);
+    else if (base != NULL)
+        dcli_array_end(base);
+    if (look == NULL)
+        return dcli_cluster_end_call(call->cluster, status);
+    pthread_mutex_unlock(&call->cluster->lock);
+    return status;
+}
+
+/* The text of the call, followed by the statement that names the input. @return NULL: no memory. */
+static char *extend(const char *text, unsigned indices)
+{
+    dcli_text extended = {0};
+    dcli_text_put(&extended, "%s\n(void)%s(", text, name); /* the text may end in a comment */
+    for (int n = 0; n < DCL_MAX_RANK; n++)
+        if ((indices >> n & 1) != 0)
+            dcli_text_put(&extended, "%s%s", (indices & ((1U << n) - 1)) != 0 ? "," : "", dcli_index_name(n));
+    dcli_text_put(&extended, ");");
+    return dcli_text_take(&extended);
+}
+
+dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *found_out)
+{
+    dcl_grid space;
+    unsigned indices;
+    dcl_status status = find_space(call, found_out, &space, &indices);
+    if (!*found_out)
+        return DCL_OK; /* the reduction will say what is wrong */
+    if (status == DCL_OK && look != NULL)
+        status = look->check(call->cluster, look->user);
+    dcl_arg args[DCLI_MAX_PARAMS];
+    dcl_array *base = NULL, *view = NULL;
+    dcl_call spaced = *call;
+    char *text = NULL;
+    if (status == DCL_OK && call->arg_count == DCLI_MAX_PARAMS)
+        status = DCLI_FAIL(DCL_ERR_INVALID,
+                           "count is %d; a reduction in which no DCL_IN is read at all indices takes at "
+                           "most %d arguments",
+                           call->arg_count, DCLI_MAX_PARAMS - 1);
+    if (status == DCL_OK && (text = extend(call->text, indices)) == NULL)
+        status = DCL_ERR_NOMEM;
+    if (status == DCL_OK) {
+        pthread_mutex_lock(&call->cluster->lock);
+        status = make_input(call, look, &space, &base, &view);
+        pthread_mutex_unlock(&call->cluster->lock);
+    }
+    if (status == DCL_OK) {
+        memcpy(args, call->args, (size_t)call->arg_count * sizeof *args);
+        args[spaced.arg_count++] = dcl_arg_array(DCL_ACCESS_IN, name, view);
+        spaced.args = args;
+        spaced.text = text;
+        status = look != NULL ? dcli_reduction_look_at(&spaced, look) : dcli_reduction_call(&spaced);
+    }
+    dcli_free(text);
+    return end(call, look, base, view, status);
+}
