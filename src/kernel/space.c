@@ -7,23 +7,23 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "kernel/inside.h"
+#include "kernel/keyed.h"
 #include "kernel/names.h"
-
-static const char *name_of(const dcli_body *body, int a) { return body->params[body->access[a].param].name; }
 
 static int rank_of(const dcli_body *body, int a) { return body->params[body->access[a].param].rank; }
 
 /* Where an index stands alone. */
 struct range {
-    int access, axis; /* access -1: not yet found */
+    int param, axis; /* param -1: not yet found */
     int64_t start, count;
 };
 
-static dcl_status note_range(const dcli_body *body, int index, int a, int d, const dcl_grid *grid, struct range *range)
+static dcl_status note_range(const dcli_body *body, int index, int param, int d, const dcl_grid *grid,
+                             struct range *range)
 {
     int64_t start = grid->origin[d], count = grid->extent[d];
-    if (range->access < 0)
-        *range = (struct range){a, d, start, count};
+    if (range->param < 0)
+        *range = (struct range){param, d, start, count};
     if (dcli_over_has(body, index)) { /* its range must lie in all of these axes */
         int64_t end = dcli_min(range->start + range->count, start + count);
         range->start = dcli_max(range->start, start);
@@ -37,16 +37,16 @@ static dcl_status note_range(const dcli_body *body, int index, int a, int d, con
                      " as axis %d of %s; expected one range; give both axes the same extent and origin, or slice one "
                      "(dcl_slice())",
                      dcli_index_name(index), range->start, range->start + range->count - 1, range->axis,
-                     name_of(body, range->access), start, start + count - 1, d, name_of(body, a));
+                     body->params[range->param].name, start, start + count - 1, d, body->params[param].name);
 }
 
 /* Find where each index stands alone. @param first  an access whose axes come first in messages. @param range  [DCL_MAX_RANK]
- * by index; access -1: it stands alone nowhere. */
+ * by index; param -1: it stands alone nowhere. */
 static dcl_status find_ranges(const dcli_body *body, int first, const dcl_grid *const grids[], struct range range[])
 {
     dcl_status status = DCL_OK;
     for (int n = 0; n < DCL_MAX_RANK; n++)
-        range[n] = (struct range){.access = -1, .count = -1};
+        range[n] = (struct range){.param = -1, .count = -1};
     for (int step = 0; step <= body->access_count && status == DCL_OK; step++) {
         int a = step == 0 ? first : step - 1;
         if (a == body->access_count || body->access[a].reach != DCLI_REACH_AFFINE)
@@ -54,7 +54,7 @@ static dcl_status find_ranges(const dcli_body *body, int first, const dcl_grid *
         for (int d = 0; d < rank_of(body, a) && status == DCL_OK; d++) {
             int index = dcli_affine_plain_index(dcli_inside_subscript(body, a, d));
             if (index >= 0)
-                status = note_range(body, index, a, d, grids[body->access[a].param], &range[index]);
+                status = note_range(body, index, body->access[a].param, d, grids[body->access[a].param], &range[index]);
         }
     }
     return status;
@@ -92,6 +92,20 @@ static dcl_status refuse_unknown(int index)
         name, name, name);
 }
 
+/* Note the ranges of keys that are indices. */
+static dcl_status note_keys(const dcli_body *body, int r, const dcl_grid *grid, struct range range[])
+{
+    int key[DCL_MAX_RANK], param = body->result[r].param;
+    dcl_status status = DCL_OK;
+    if (grid == NULL || !body->keyed)
+        return DCL_OK;
+    dcli_keyed_axes(body, r, key);
+    for (int d = 0; d < grid->rank && status == DCL_OK; d++)
+        if (key[d] >= 0 && dcli_body_has_index(body, key[d]))
+            status = note_range(body, key[d], param, d, grid, &range[key[d]]);
+    return status;
+}
+
 dcl_status dcli_space_find(const dcli_body *body, const dcl_grid *const grids[], const dcli_scalar values[],
                            const dcl_box *given, dcl_grid *space_out)
 {
@@ -101,9 +115,11 @@ dcl_status dcli_space_find(const dcli_body *body, const dcl_grid *const grids[],
         return DCLI_FAIL(DCL_ERR_INVALID, "the box has %d axes; expected %d, one for each index of the body",
                          given->rank, space.rank);
     dcl_status status = find_ranges(body, body->access_count, grids, range);
+    for (int r = 0; r < body->result_count && status == DCL_OK; r++)
+        status = note_keys(body, r, grids[body->result[r].param], range);
     for (int m = 0; m < space.rank && status == DCL_OK; m++) {
         int index = body->index_of_axis[m];
-        bool known = range[index].access >= 0, boxed = !known && given != NULL && !dcli_over_has(body, index);
+        bool known = range[index].param >= 0, boxed = !known && given != NULL && !dcli_over_has(body, index);
         if (!known && !boxed && !dcli_over_has(body, index))
             return refuse_unknown(index);
         space.origin[m] = known ? range[index].start : boxed ? given->start[m] : unknown_low;

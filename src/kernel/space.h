@@ -5,8 +5,8 @@
 #include "kernel/body.h"
 
 /** Find the ranges of all indices of a reduction to values, into elements or by keys.
- *  @param body    parsed by dcli_outline_parse(), and homeless.
- *  @param grids   [param_count] by parameter; NULL: no array. @param values  [param_count] the scalars of the call.
+ *  @param body    parsed by dcli_outline_parse().
+ *  @param grids   [param_count] by parameter; NULL: no array, or an output whose keys may have any value. @param values  [param_count] the scalars of the call.
  *  @param box     of the call; NULL: there is none.
  *  @param space_out  an axis for each index, in the order of the alphabet; elements of one byte.
  *  @return DCL_OK; DCL_ERR_BODY: a range is unknown or leaves an array's axis; DCL_ERR_INVALID: an index has two ranges. */

@@ -242,8 +242,8 @@ dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int
     return status;
 }
 
-dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool *homeless_out,
-                           dcl_grid *space_out, unsigned *indices_out)
+dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool always,
+                           bool *homeless_out, dcl_grid *space_out, unsigned *indices_out)
 {
     const dcl_grid *grids[DCLI_MAX_PARAMS] = {NULL};
     dcli_scalar values[DCLI_MAX_PARAMS] = {{0}};
@@ -253,15 +253,16 @@ dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], co
     dcl_status status = parse_outline(text, count, args, &body);
     if (status != DCL_OK)
         return status;
-    for (int k = 0; k < count && body->homeless; k++) {
+    for (int k = 0; k < count; k++) {
         if (!is_parsed(&args[k]))
             continue;
-        grids[p] = has_array(&args[k]) ? dcli_array_grid(args[k].array) : NULL;
+        bool output = dcli_arg_is_result(&args[k]) && args[k].array != NULL;
+        grids[p] = output || has_array(&args[k]) ? dcli_array_grid(args[k].array) : NULL;
         values[p++].u = args[k].access == DCL_ACCESS_VALUE ? args[k].value.u : 0;
     }
     *homeless_out = body->homeless;
     *indices_out = body->indices;
-    if (body->homeless)
+    if (body->homeless || always)
         status = dcli_space_find(body, grids, values, box, space_out);
     dcli_body_free(body);
     return status;

@@ -591,11 +591,13 @@ dcl_status dcli_body_leaves(const char *text, int count, const dcl_arg args[], d
  *  dcli_body_of_call(). */
 dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int *home_out);
 /** Whether no input of such a reduction is read at all of its indices; if so, find their ranges.
- *  @param box  of the call; NULL: there is none.
+ *  @param args    outputs are results, whose arrays may be given: then keys that are indices lie in them.
+ *  @param box     of the call; NULL: there is none.
+ *  @param always  find the ranges, whether there is such an input or not.
  *  @param space_out    as of dcli_space_find(). @param indices_out  the names of its axes: bit 0 is i.
  *  @return as dcli_body_of_call(), or as dcli_space_find(). */
-dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool *homeless_out,
-                           dcl_grid *space_out, unsigned *indices_out);
+dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool always,
+                           bool *homeless_out, dcl_grid *space_out, unsigned *indices_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait

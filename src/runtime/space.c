@@ -4,7 +4,11 @@
  * Such a reduction gets one more input: a view with an axis for each index, of an array of the library. The array has one
  * byte for each value of one index, the one with the most values, and is divided in blocks; the other axes are
  * broadcast. The body is run with the statement `(void)index_space(i,j);` after its text, so the owners of the
- * array's elements compute. The elements are never read. */
+ * array's elements compute. The elements are never read.
+ *
+ * Reductions along axes with a loop whose variable stands in subscripts are run as reductions by keys, which may have such
+ * loops: the keys are the kept indices. They get such an input, too, if no other one is read at all indices. */
+#include <ctype.h>
 #include <string.h>
 
 #include <dcl/reduce.h>
@@ -168,12 +172,78 @@ static dcl_status find_space(const dcl_call *call, bool *homeless_out, dcl_grid 
     pthread_mutex_unlock(&call->cluster->lock);
     if (has_home || !dcli_reduction_args(call, args, &count))
         return DCL_OK;
-    dcl_status status = dcli_body_space(call->text, count, args, call->box, homeless_out, space_out, indices_out);
+    dcl_status status =
+        dcli_body_space(call->text, count, args, call->box, false, homeless_out, space_out, indices_out);
     if (known == NULL && (*homeless_out || status == DCL_OK)) {
         pthread_mutex_lock(&call->cluster->lock);
         note(call->cluster, hash, *homeless_out);
         pthread_mutex_unlock(&call->cluster->lock);
     }
+    return status;
+}
+
+static bool is_of_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* Whether the word `for` occurs in a text, be it in a comment. */
+static bool has_loop(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "for")) != NULL; at++)
+        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[3]))
+            return true;
+    return false;
+}
+
+/* Whether a call is a reduction along axes that its parser refuses, maybe because of a loop in its body. */
+static bool is_looped(const dcl_call *call)
+{
+    int ranks[DCLI_MAX_PARAMS] = {0}, outputs = 0;
+    dcli_reduced_element element[DCLI_MAX_RESULTS];
+    dcli_known_body *known = NULL;
+    if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
+        call->arg_count > DCLI_MAX_PARAMS || call->box != NULL || !has_loop(call->text) || !takes_args(call))
+        return false;
+    for (int k = 0; k < call->arg_count; k++) {
+        const dcl_arg *arg = &call->args[k];
+        if (arg->access == DCL_ACCESS_RESULT || arg->access == DCL_ACCESS_RESULT_AT ||
+            arg->access == DCL_ACCESS_OPERATOR)
+            return false;
+        outputs += is_output(arg);
+    }
+    if (outputs == 0 ||
+        dcli_args_check(call->cluster, call->text, DCLI_TEXT_ALONG, false, call->arg_count, call->args) != DCL_OK)
+        return false;
+    for (int k = 0; k < call->arg_count; k++)
+        ranks[k] = is_output(&call->args[k]) ? dcli_array_grid(call->args[k].array)->rank : 0;
+    if (dcli_elements_find(call->text, call->arg_count, call->args, ranks, element) > 0 ||
+        dcli_call_is_keyed(call->text, call->arg_count, call->args))
+        return false;
+    pthread_mutex_lock(&call->cluster->lock);
+    bool parsed =
+        dcli_body_of_call(call->cluster, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args, &known) == DCL_OK;
+    dcli_body_let_go(known);
+    pthread_mutex_unlock(&call->cluster->lock);
+    return !parsed;
+}
+
+/* Find the index space of a call that is looped. @param found_out  whether it can be run as a reduction by keys. */
+static dcl_status find_looped(const dcl_call *call, bool *found_out, bool *homeless_out, dcl_grid *space_out,
+                              unsigned *indices_out)
+{
+    dcl_arg args[DCLI_MAX_PARAMS];
+    *found_out = *homeless_out = false;
+    if (!is_looped(call))
+        return DCL_OK;
+    int count = dcli_keyed_args(call->arg_count, call->args, args), p = 0;
+    for (int k = 0; k < call->arg_count; k++) {
+        if (call->args[k].access == DCL_ACCESS_FAST)
+            continue;
+        if (is_output(&call->args[k]))
+            args[p].array = call->args[k].array;
+        p++;
+    }
+    *indices_out = 0;
+    dcl_status status = dcli_body_space(call->text, count, args, NULL, true, homeless_out, space_out, indices_out);
+    *found_out = *indices_out != 0; /* it was parsed */
     return status;
 }
 
@@ -233,13 +303,28 @@ static char *extend(const char *text, unsigned indices)
     return dcli_text_take(&extended);
 }
 
+static dcl_status run(const dcl_call *call, const dcli_look *look, bool looped)
+{
+    if (looped && look != NULL)
+        return dcli_keyed_look(call->cluster, NULL, call->text, call->arg_count, call->args, look);
+    if (looped)
+        return dcli_keyed_run(call->cluster, NULL, call->text, call->arg_count, call->args);
+    return look != NULL ? dcli_reduction_look_at(call, look) : dcli_reduction_call(call);
+}
+
 dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *found_out)
 {
     dcl_grid space;
     unsigned indices;
-    dcl_status status = find_space(call, found_out, &space, &indices);
+    bool looped = false, homeless;
+    dcl_status status = find_space(call, &homeless, &space, &indices);
+    if (!homeless)
+        status = find_looped(call, &looped, &homeless, &space, &indices);
+    *found_out = homeless || looped;
     if (!*found_out)
         return DCL_OK; /* the reduction will say what is wrong */
+    if (status == DCL_OK && !homeless)
+        return run(call, look, true);
     if (status == DCL_OK && look != NULL)
         status = look->check(call->cluster, look->user);
     dcl_arg args[DCLI_MAX_PARAMS];
@@ -263,7 +348,7 @@ dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *fo
         args[spaced.arg_count++] = dcl_arg_array(DCL_ACCESS_IN, name, view);
         spaced.args = args;
         spaced.text = text;
-        status = look != NULL ? dcli_reduction_look_at(&spaced, look) : dcli_reduction_call(&spaced);
+        status = run(&spaced, look, looped);
     }
     dcli_free(text);
     return end(call, look, base, view, status);

@@ -162,6 +162,55 @@ Test(space, is_explained)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Reductions along axes with a loop whose variable stands in subscripts. */
+Test(space, loops_in_reductions_along_axes)
+{
+    const int w[] = {2, -1, 3};
+    fill();
+    for (int nodes = MOST; nodes >= 1; nodes -= MOST - 1) {
+        dcl_cluster *cluster = open_nodes(nodes);
+        dcl_array *a = test_array(cluster, "block", dcl_grid_2d(DCL_INT32, ROWS, COLUMNS));
+        dcl_array *u = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, 3));
+        dcl_array *v = test_array(cluster, "cyclic(5)", dcl_grid_1d(DCL_INT32, ROWS));
+        dcl_counters planned, before, after;
+        int64_t n = COLUMNS - 2;
+        int found[ROWS], longer[ROWS];
+        TEST_OK(dcl_write(a, NULL, A, NULL));
+        TEST_OK(dcl_write(u, NULL, w, NULL));
+        const dcl_call *call =
+            DCL_CALL_REDUCTION(cluster, NULL, "int t = 0; for (int d = 0; d < 3; d++) t += a(i,j+d) * u(d); v(i) += t;",
+                               DCL_OUT(v), DCL_IN(a), DCL_IN(u), DCL_VALUE(n), DCL_OVER("0 <= j < n"));
+        TEST_OK(dcl_call_explain(call, DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &before));
+        TEST_OK(dcl_call_run(call));
+        TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &after));
+        cr_expect_eq(planned.bytes_moved, after.bytes_moved - before.bytes_moved);
+        TEST_OK(dcl_read(v, NULL, found, NULL));
+        /* an input that is read at all indices */
+        TEST_OK(dcl_reduce(cluster, "for (int d = 0; d < 3; d++) v(i) += a(i,j) * u(d);", DCL_INOUT(v), DCL_IN(a),
+                           DCL_IN(u)));
+        TEST_OK(dcl_read(v, NULL, longer, NULL));
+        for (int i = 0; i < ROWS; i++) {
+            int sum = 0, all = 0;
+            for (int j = 0; j < COLUMNS; j++) {
+                all += A[i][j] * 4;
+                for (int d = 0; d < 3 && j < n; d++)
+                    sum += A[i][j + d] * w[d];
+            }
+            cr_expect_eq(found[i], sum, "%d: %d, not %d", i, found[i], sum);
+            cr_expect_eq(longer[i], sum + all, "%d: %d, not %d", i, longer[i], sum + all);
+        }
+        TEST_REFUSED(
+            dcl_reduce(cluster, "for (int d = 0; d < 3; d++) u(i) += a(i,j) * v(d);", DCL_OUT(u), DCL_IN(a), DCL_IN(v)),
+            DCL_ERR_INVALID, "index i runs over 0..11 as axis 0 of a, and over 0..2 as axis 0 of u");
+        dcl_clear_error(cluster);
+        dcl_release(v);
+        dcl_release(u);
+        dcl_release(a);
+        TEST_OK(dcl_close(cluster));
+    }
+}
+
 Test(space, wrong_calls_are_refused)
 {
     dcl_cluster *cluster = open_nodes(1);
