@@ -89,7 +89,7 @@ int dcli_first_streamed(const dcli_body *body)
 bool dcli_body_streams(const dcli_body *body)
 {
     return !body->tile_kernel && dcli_first_streamed(body) >= 0 && !dcli_is_bundled(body) &&
-           !dcli_chain_is_blocked(body) && !dcli_sweeps(body);
+           !dcli_chain_is_blocked(body) && !dcli_sweeps(body) && !body->inside->scattered;
 }
 
 bool dcli_rows_stream(const dcli_body *body, const int64_t rows[], int64_t count)

@@ -106,6 +106,7 @@ struct dcli_body_inside {
     dcli_comparison comparison[DCLI_MOST_COMPARISONS];
     int comparison_count;
     bool has_loop;
+    bool scattered;                                     /* dcli_scattered_find() */
     bool has_condition;                                 /* the text contains if, switch, ?:, && or || */
     int16_t row_at[DCLI_MAX_ACCESSES][DCLI_ROW_FIELDS]; /* index of each field in a row; -1: the access does not have
                                                            it */

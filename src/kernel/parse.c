@@ -11,6 +11,7 @@
 #include "kernel/macro.h"
 #include "kernel/names.h"
 #include "kernel/over.h"
+#include "kernel/scattered.h"
 #include "kernel/stretch.h"
 
 static int written_access(const dcli_body *body, int param)
@@ -170,6 +171,7 @@ static dcl_status check_body(dcli_parser *parser)
             body->access[a].unit_axis = find_unit_axis(body, a);
     body->blind = !body->along && is_blind(body);
     body->inside->has_condition = has_condition(&body->inside->tokens);
+    body->inside->scattered = dcli_scattered_find(body);
     if (body->outline)
         return DCL_OK;
     status = dcli_guards_find(body);
