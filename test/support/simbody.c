@@ -354,8 +354,8 @@ static void put_body(struct maker *maker)
 bool sim_body_make(test_random *random, int count, sim_array *const arrays[], sim_step *step)
 {
     struct maker maker = {.random = random, .count = count, .arrays = arrays, .step = step};
-    const char *prelude = pick(&maker, 0, 2) == 0 ? COSTLY : "";
     put_body(&maker);
+    const char *prelude = maker.length % 3 == 0 ? COSTLY : "";
     dcli_operation *operation = &step->operation;
     operation->operand_count = maker.params;
     operation->box = sim_random_box(random, dcli_operand_grid(&operation->operand[0]));

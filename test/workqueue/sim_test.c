@@ -130,6 +130,15 @@ Test(simulation, few_nodes)
     sim_figures sum = {0};
     for (size_t n = 0; n < sizeof nodes / sizeof nodes[0]; n++)
         run_seeds(1000000, 20, 1, nodes[n], false, &sum);
+}
+
+/* Batches of own parts beside batches that exchange: run programs until there were some. */
+Test(simulation, own_parts_are_cut_out)
+{
+    enum { MOST = 100 };
+    sim_figures sum = {0};
+    for (int n = 0; n < MOST && sum.cut_out == 0; n++)
+        run_seeds(1000000 + (uint64_t)n, 1, 1, 2 + n % 2, false, &sum);
     cr_expect_gt(sum.cut_out, 0);
 }
 
