@@ -1,6 +1,7 @@
 /* 20_loops.c - loops in C, as they are written for plain arrays: a product of matrices, steps of a stencil, and a loop that cannot
  * run in parallel, with what DCL says about it. The same text is compiled as C, and the results have the same bits.
- * Built against an installed DCL: cc 20_loops.c $(pkg-config --cflags --libs dcl) */
+ * Built against an installed DCL, without fused multiply-adds, because bits are compared:
+ * cc -ffp-contract=off 20_loops.c $(pkg-config --cflags --libs dcl) */
 #include <stdio.h>
 #include <stdlib.h>
 

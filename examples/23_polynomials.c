@@ -1,6 +1,7 @@
 /* 23_polynomials.c - the product of two polynomials. No loop is parallel as written: many iterations add to one coefficient. But those
  * of different i + j are independent, so DCL starts a thread for each coefficient, 2 N - 1 of them. `dcl loops` says the same of the loops in a
- * file. Built against an installed DCL: cc 23_polynomials.c $(pkg-config --cflags --libs dcl) */
+ * file. Built against an installed DCL, without fused multiply-adds, because bits are compared:
+ * cc -ffp-contract=off 23_polynomials.c $(pkg-config --cflags --libs dcl) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

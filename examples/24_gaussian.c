@@ -1,6 +1,6 @@
-/* 24_gaussian.c - a Gaussian blur of 5 x 5 points of an image in three channels. The image is kept as programs keep it: one pointer, with the channels of a point
- * beside each other. DCL finds the axes in the subscripts. Coordinates are clamped at the borders: for this, the
- * program has two points more on each side, which repeat the border.
+/* 24_gaussian.c - a Gaussian blur of 5 x 5 points of an image in three channels. The image is kept as programs keep it:
+ * one pointer, with the channels of a point beside each other. DCL finds the axes in the subscripts. Coordinates are
+ * clamped at the borders: for this, the program has two points more on each side, which repeat the border.
  * Built against an installed DCL: cc 24_gaussian.c $(pkg-config --cflags --libs dcl) */
 #include <stdio.h>
 #include <stdlib.h>

@@ -168,7 +168,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  differences.
  *
  *  - An index has the range of the axes in whose subscripts it stands alone. If these ranges differ, the call is
- *    refused. A reduced index must stand alone in some subscript of a DCL_IN.
+ *    refused. A reduced index that stands alone in no subscript of a DCL_IN has the range of DCL_OVER or of the box;
+ *    without one the call is refused.
  *  - An element of a DCL_OUT starts from the neutral element. An element of a DCL_INOUT starts from its present value:
  *    a sum is added to it, the minimum is taken with it, and so on.
  *  - A *contraction* is a body of the single statement `C(i,j) += A(i,k) * B(k,j);`, if A and B both have indices of C,

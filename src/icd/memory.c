@@ -328,6 +328,10 @@ cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads,
     cl_int status = make_on(mem, queue->device, place);
     if (status == CL_SUCCESS)
         status = make_on(root, queue->device, place);
+    /* A command that overwrites everything, but waits for others, may fail with them. Then what it would have overwritten is
+     * still needed, on the device that is believed to have the newest contents. */
+    bool may_fail = event->wait_count > 0 && (root->context->device_count > 1 || root->initial != NULL);
+    reads = reads || (writes && may_fail);
     icd_copy *copy = &root->copy[place];
     if (status == CL_SUCCESS && reads && !has_contents(copy)) {
         status = get_contents(root, queue->device, place);

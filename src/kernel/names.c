@@ -190,6 +190,8 @@ dcl_status dcli_operator_check(int number, const dcli_param params[])
 static bool contains_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
+    if (length == 0)
+        return false;
     for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
         if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[length]) &&
             at[length] != '_')

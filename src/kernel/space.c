@@ -123,9 +123,14 @@ dcl_status dcli_space_find(const dcli_body *body, const dcl_grid *const grids[],
         if (!known && !boxed && !dcli_over_has(body, index))
             return refuse_unknown(index);
         space.origin[m] = known ? range[index].start : boxed ? given->start[m] : unknown_low;
-        space.extent[m] = known   ? range[index].count
-                          : boxed ? given->count[m] > 0 ? (given->count[m] - 1) * given->stride[m] + 1 : 0
-                                  : unknown_count;
+        space.extent[m] = known ? range[index].count : boxed ? 0 : unknown_count;
+        if (boxed && given->count[m] > 0 &&
+            (__builtin_mul_overflow(given->count[m] - 1, given->stride[m], &space.extent[m]) ||
+             __builtin_add_overflow(space.extent[m], 1, &space.extent[m])))
+            return DCLI_FAIL(DCL_ERR_INVALID,
+                             "the box has %" PRId64 " indices of %s in steps of %" PRId64
+                             ", which do not fit 64 bits; expected fewer",
+                             given->count[m], dcli_index_name(index), given->stride[m]);
     }
     if (status == DCL_OK && body->over != NULL) {
         dcl_box box;

@@ -295,7 +295,8 @@ static dcl_status end(const dcl_call *call, const dcli_look *look, dcl_array *ba
 static char *extend(const char *text, unsigned indices)
 {
     dcli_text extended = {0};
-    dcli_text_put(&extended, "%s\n(void)%s(", text, name); /* the text may end in a comment */
+    dcli_text_put(&extended, "%s\n\n(void)%s(", text,
+                  name); /* the text may end in a comment, and this in a backslash */
     for (int n = 0; n < DCL_MAX_RANK; n++)
         if ((indices >> n & 1) != 0)
             dcli_text_put(&extended, "%s%s", (indices & ((1U << n) - 1)) != 0 ? "," : "", dcli_index_name(n));
@@ -331,11 +332,11 @@ dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *fo
     dcl_array *base = NULL, *view = NULL;
     dcl_call spaced = *call;
     char *text = NULL;
-    if (status == DCL_OK && call->arg_count == DCLI_MAX_PARAMS)
+    if (status == DCL_OK && call->arg_count >= DCLI_MAX_REDUCED_PARAMS)
         status = DCLI_FAIL(DCL_ERR_INVALID,
                            "count is %d; a reduction in which no DCL_IN is read at all indices takes at "
                            "most %d arguments",
-                           call->arg_count, DCLI_MAX_PARAMS - 1);
+                           call->arg_count, DCLI_MAX_REDUCED_PARAMS - 1);
     if (status == DCL_OK && (text = extend(call->text, indices)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK) {

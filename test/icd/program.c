@@ -796,6 +796,47 @@ static bool try_failure(const cl_command_queue queue[2], cl_mem mem)
     return right;
 }
 
+/* A buffer all of which is overwritten by a command that fails with the event that it waits for. Before that, its
+ * contents come from the program (`from` is -1: the failing command is the first that uses it), or from a device. */
+static bool try_failed_overwrite(const cl_command_queue queue[2], int from, int how)
+{
+    cl_int status, found[N];
+    const cl_int fill = 9;
+    cl_event failed = clCreateUserEvent(s.context, &status), event;
+    check(status, "clCreateUserEvent");
+    cl_mem mem = make(sizeof b, CL_MEM_COPY_HOST_PTR, b), other = make(sizeof a, CL_MEM_COPY_HOST_PTR, a);
+    if (from >= 0)
+        check(clEnqueueWriteBuffer(queue[from], mem, CL_TRUE, 0, sizeof b, b, 0, NULL, NULL), "clEnqueueWriteBuffer");
+    if (how == 0)
+        status = clEnqueueWriteBuffer(queue[1], mem, CL_FALSE, 0, sizeof a, a, 1, &failed, &event);
+    else if (how == 1)
+        status = clEnqueueFillBuffer(queue[1], mem, &fill, sizeof fill, 0, sizeof a, 1, &failed, &event);
+    else
+        status = clEnqueueCopyBuffer(queue[1], other, mem, 0, 0, sizeof a, 1, &failed, &event);
+    check(status, "a command that overwrites all");
+    check(clSetUserEventStatus(failed, -42), "clSetUserEventStatus");
+    bool right = clWaitForEvents(1, &event) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    for (int d = 1; d >= 0; d--) {
+        memset(found, 0, sizeof found);
+        check(clEnqueueReadBuffer(queue[d], mem, CL_TRUE, 0, sizeof found, found, 0, NULL, NULL), "a read after that");
+        right = right && memcmp(found, b, sizeof b) == 0;
+    }
+    clReleaseEvent(event);
+    clReleaseEvent(failed);
+    clReleaseMemObject(other);
+    clReleaseMemObject(mem);
+    return right;
+}
+
+static bool try_failed_overwrites(const cl_command_queue queue[2])
+{
+    bool right = true;
+    for (int from = -1; from < 2; from++)
+        for (int how = 0; how < 3; how++)
+            right = try_failed_overwrite(queue, from, how) && right;
+    return right;
+}
+
 /* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
 static void try_devices(cl_device_id first, cl_device_id second)
 {
@@ -839,6 +880,7 @@ static void try_devices(cl_device_id first, cl_device_id second)
         right = right && c[i] == TURNS * (TURNS - 1) / 2 * b[i];
     say("two devices of one context", right && try_large_between(queue));
     say("contents after commands that failed", !driven || try_failure(queue, x));
+    say("contents that commands that failed would have overwritten", !driven || try_failed_overwrites(queue));
     clReleaseEvent(before);
     clReleaseEvent(gate);
     clReleaseMemObject(x);

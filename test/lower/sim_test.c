@@ -14,7 +14,7 @@ Test(lowered, programs_compute_what_plain_loops_do)
     static const char *const names[DCLI_VIA_COUNT] = {"bound", "gathered", "copied by the host", "copied by a kernel",
                                                       "in chunks"};
     const char *text = getenv("TEST_SEED");
-    uint64_t first = text != NULL ? strtoull(text, NULL, 0) : 6000000;
+    uint64_t first = text != NULL ? strtoull(text, NULL, 0) : 8000000;
     int programs[DCLI_VIA_COUNT] = {0};
     for (uint64_t n = 0; n < PROGRAMS; n++) {
         sim_settings settings = {.seed = first + n, .nodes = 1 + (int)(n % 5), .steps = 20, .alike = n % 2 == 0};

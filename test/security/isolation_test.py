@@ -52,7 +52,7 @@ class Isolation(siege.Siege):
     @staticmethod
     def silence(least):
         """How long a program may be silent, in seconds: longer on a busy machine, which may stop all of it for as long."""
-        return siege.SLOW * max(least, min(2 * processes.slowness(), 6))
+        return max(least * siege.SLOW, min(2 * processes.slowness() * siege.SLOW, 6))
 
     def test_ten_operations_each(self):
         """Two programs with the same names and shapes of arrays: each finds its own values, every one compared."""
