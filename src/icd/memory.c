@@ -154,8 +154,8 @@ static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
     return status;
 }
 
-/* Have the event of a read of a buffer's contents wait until they are there. A command that fails leaves what its buffers contain
- * as it happens to be: that is read, too. But contents must have arrived. */
+/* Have the event of a read of a buffer's contents wait until they are there. It may read what a command has left that
+ * failed. But if the contents were to come by a move, this must not have failed. */
 static cl_int await_contents(icd_event *out, const icd_mem *mem, int from)
 {
     cl_int status = icd_event_also(out, mem->writer);

@@ -2,7 +2,7 @@
  *
  * The subscript is a linear form f of the counters, which counts elements in row-major order. For axes of n0, n1, ..., it is divided into one form
  * per axis: f = f0 * n1 + f1, where 0 <= f1 < n1 for all iterations of the statement, so that f0 and f1 are the quotient and the
- * remainder. The factors of f1 are those of f modulo n1, of which the least in amount are tried first. The constant follows from
+ * remainder. The factors of f1 are those of f modulo n1, of which those nearest to 0 are tried first. The constant follows from
  * the least value of the rest of f1. The last axis is divided off first, then the one before it, and so on. If f1 leaves 0..n1-1
  * for all factors that are tried, the subscript is not divided.
  *

@@ -28,10 +28,9 @@ static dcli_text_kind text_of(const dcl_call *call)
 }
 
 /* Run a reduction. The kinds are tried in this order: without an input that is read at all indices; with an input of
- * which only some elements are stored; with
- * results that are combined in a fixed order; into arrays with indices of extremes (DCL_RESULT_AT); into single
- * elements of arrays, perhaps beside variables and outputs; into variables; by keys; along axes, where an input is
- * stored or where the outputs are. */
+ * which only some elements are stored; with results that are combined in a fixed order; into arrays with indices of
+ * extremes (DCL_RESULT_AT); into single elements of arrays, perhaps beside variables and outputs; into variables; by
+ * keys; along axes, where an input is stored or where the outputs are. */
 dcl_status dcli_reduction_call(const dcl_call *call)
 {
     bool ran = false, to_values, outputs = has_outputs(call, &to_values);

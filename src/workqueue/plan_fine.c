@@ -33,11 +33,11 @@ static bool may_be_cut(const dcli_builder *builder)
     return true;
 }
 
-/* Whether a plan that exchanges elements may be cut: only if the body may be costly, because otherwise memory or the
- * exchange limits the operation. A large part stays whole: many stencils have loops and are limited by memory all the
- * same, and lose more by short launches than lending gains. If it takes less than 2 ms, a small part is one launch.
- * Where batches that use own parts only are joined (dcli_plan_local_first()), no times are measured, and nothing is
- * lent by them. */
+/* Whether a plan that exchanges elements may be cut, if `elements` of it use own parts only. The body must be one that
+ * may be costly, because memory or the exchange limits all others. The elements must have at most LARGE_BYTES: many
+ * bodies with loops are limited by memory, too, and short launches cost them more than lending gains. (A node launches
+ * all of an operation at once if it takes at most 2 ms: dcli_lend_launch().) Where batches that use own parts only are
+ * joined (dcli_plan_local_first()), times are not measured, and `pays` lends nothing. */
 static bool may_cut_exchanging(const dcli_builder *builder, int64_t elements)
 {
     enum { LARGE_BYTES = 4 << 20 };
@@ -73,8 +73,8 @@ struct uncut {
     bool all;                         /* no batch stays */
 };
 
-/* Choose what is cut of batch b: works that use own parts only. But if it has no other works, though stages or chunks,
- * it stays as it is, because it would be empty. */
+/* Choose what is cut of batch b: works that use own parts only. A batch that has stages or chunks, but no other works,
+ * is not cut: nothing would be left in it. */
 static void look_at_batch(const dcli_builder *builder, int64_t b, struct uncut *uncut)
 {
     const dcli_batch *batch = &builder->plan->batch[b];
