@@ -328,8 +328,8 @@ cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads,
     cl_int status = make_on(mem, queue->device, place);
     if (status == CL_SUCCESS)
         status = make_on(root, queue->device, place);
-    /* A command that overwrites everything, but waits for others, may fail with them. Then what it would have overwritten is
-     * still needed, on the device that is believed to have the newest contents. */
+    /* A command that waits for others fails if they fail. If it was to overwrite all, the old contents are still needed
+     * then. So they are moved to its device, which from now on counts as the one with the newest contents. */
     bool may_fail = event->wait_count > 0 && (root->context->device_count > 1 || root->initial != NULL);
     reads = reads || (writes && may_fail);
     icd_copy *copy = &root->copy[place];

@@ -187,7 +187,7 @@ dcl_status dcli_operator_check(int number, const dcli_param params[])
     return DCL_OK;
 }
 
-static bool contains_word(const char *text, const char *word)
+bool dcli_has_word(const char *text, const char *word)
 {
     size_t length = strlen(word);
     if (length == 0)
@@ -203,7 +203,7 @@ static bool is_known_constant(const char *text, int count, const dcli_param para
 {
     const char *name = text + (*text == '-' || *text == '+');
     bool known = isdigit((unsigned char)*name) || *name == '.' || strcmp(name, "true") == 0 ||
-                 strcmp(name, "false") == 0 || contains_word(prelude, name);
+                 strcmp(name, "false") == 0 || dcli_has_word(prelude, name);
     for (int p = 0; p < count && !known; p++)
         known = strcmp(params[p].name, name) == 0;
     for (; !known && *name != '\0'; name++)

@@ -29,6 +29,8 @@ const char *dcli_access_name(dcl_access access);
 /** Check the name and the neutral element of an operator of the program. @param number  its parameter. @return DCL_OK or
  *  DCL_ERR_INVALID. */
 dcl_status dcli_operator_check(int number, const dcli_param params[]);
+/** Whether a word stands in a text, be it in a comment. @param word  "" stands in none. */
+bool dcli_has_word(const char *text, const char *word);
 /** Check that the neutral elements of the operators are known: numbers, names of the prelude or of other arguments, or
  *  names without small letters, such as INFINITY, which OpenCL C may define. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char *prelude);

@@ -93,8 +93,8 @@ static int elements_ahead(const dcli_body *body)
     return (type_of(body) == DCL_FLOAT ? FAR_BYTES : NEAR_BYTES) / (int)dcl_type_bytes(type_of(body));
 }
 
-/* Emit dcl_wrap<a>: from the last elements of a row, what lies `ahead` is no longer in this row. There, the beginning of
- * the row that the next bundle has in its place is fetched instead, at this distance. */
+/* Emit dcl_wrap<a>: the distance of a fetch for the last elements of a row. The row ends before the usual distance, so the
+ * beginning of another row is fetched: of the one that takes this row's place in the next bundle. */
 static void put_wraps(const dcli_nest *nest, const char *height)
 {
     int ahead = elements_ahead(nest->body);

@@ -221,7 +221,7 @@ static dcli_loops_expr *add_term(dcli_loops_tree *tree, const dcli_loops_expr *l
     return minus;
 }
 
-/* Make the expression of a linear form: i - 1, 69 - j. What is added comes first. @return NULL: no memory */
+/* Make the expression of a linear form. Positive terms come before negative ones: i - 1, 69 - j. @return NULL: no memory */
 static dcli_loops_expr *make_form(dcli_loops_tree *tree, const dcli_loops_statement *statement,
                                   const dcli_loops_expr *like, const dcli_loops_linear *form)
 {

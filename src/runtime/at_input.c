@@ -15,25 +15,8 @@
 enum {
     MOST_PLANNED = 64,            /* most nodes whose plans are made for a choice: of larger clusters every k-th node */
     LEAST_SAVED_BYTES = 64 << 10, /* saving fewer bytes than this does not pay for the additional operations */
-    LEAST_READ_BYTES = 4 << 20,   /* the same if all nodes read each other's memory in place */
-    MOST_KEPT = 32                /* most choices that are kept */
+    LEAST_READ_BYTES = 4 << 20    /* the same if all nodes read each other's memory in place */
 };
-
-/* A choice, for calls with the same text and arrays. */
-struct dcli_at_input {
-    uint64_t hash;
-    bool chosen;
-    struct dcli_at_input *next; /* the choice that was used before this choice */
-};
-
-void dcli_at_input_free(dcl_cluster *cluster)
-{
-    while (cluster->at_inputs != NULL) {
-        struct dcli_at_input *next = cluster->at_inputs->next;
-        dcli_free(cluster->at_inputs);
-        cluster->at_inputs = next;
-    }
-}
 
 static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
 
@@ -244,26 +227,12 @@ static uint64_t hash_call(const dcl_call *call)
 static bool choose(const dcl_call *call, int imagined)
 {
     uint64_t hash = hash_call(call);
-    struct dcli_at_input **at = &call->cluster->at_inputs, *found;
-    int count = 0;
-    while (*at != NULL && (*at)->hash != hash && ++count < MOST_KEPT)
-        at = &(*at)->next;
-    if (*at != NULL && (*at)->hash == hash) {
-        found = *at;
-    } else {
-        bool chosen = is_possible(call) && is_better(call, imagined);
-        found = *at != NULL ? *at : dcli_calloc(1, sizeof *found); /* the least recently used one makes room */
-        if (found == NULL)
-            return false;
-        if (*at == NULL)
-            *at = found;
-        found->hash = hash;
-        found->chosen = chosen;
-    }
-    *at = found->next;
-    found->next = call->cluster->at_inputs;
-    call->cluster->at_inputs = found;
-    return found->chosen;
+    bool chosen;
+    if (dcli_choices_find(&call->cluster->at_inputs, hash, &chosen))
+        return chosen;
+    chosen = is_possible(call) && is_better(call, imagined);
+    dcli_choices_add(&call->cluster->at_inputs, hash, chosen);
+    return chosen;
 }
 
 /* Whether a choice can be made for a call: it has valid arguments, of kinds that both ways take. */

@@ -16,6 +16,7 @@
 #include "kernel/leaves.h"
 #include "resmap/layout.h"
 #include "runtime/balance.h"
+#include "runtime/choices.h"
 #include "store/new_file.h"
 #include "worker/worker.h"
 #include "workqueue/operation.h"
@@ -202,8 +203,8 @@ struct dcl_cluster {
     struct dcli_partials *partials;        /* kept for later reductions: runtime/reduce.c */
     struct dcli_combination *combinations; /* bodies that combine, kept for later reductions: runtime/combine.c */
     struct dcli_keyed *keyed;              /* keyed reductions that may be incomplete: runtime/keyed.c */
-    struct dcli_at_input *at_inputs;       /* where reductions along axes are computed: runtime/at_input.c */
-    struct dcli_spaced *spaces;            /* which reductions have an index space of their own: runtime/space.c */
+    dcli_choices at_inputs;                /* where reductions along axes are computed: runtime/at_input.c */
+    dcli_choices spaces;                   /* which reductions have an index space of their own: runtime/space.c */
     dcli_bodies bodies;
     struct dcli_nest_plan *nest_plans;       /* kept plans of loop nests: runtime/nest_plans.h */
     struct dcli_stream_speed *stream_speeds; /* measured speeds of streamed operations: runtime/stream_speed.h */
@@ -479,8 +480,6 @@ dcl_status dcli_keyed_run(dcl_cluster *cluster, const dcl_box *box, const char *
 void dcli_keyed_stray(dcl_cluster *cluster, int64_t operation, const char *text);
 void dcli_keyed_free(dcl_cluster *cluster);
 /** Forget where reductions along axes are computed. */
-void dcli_at_input_free(dcl_cluster *cluster);
-void dcli_spaces_free(dcl_cluster *cluster);
 /** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
 void dcli_partials_free(dcl_cluster *cluster);
 void dcli_combinations_free(dcl_cluster *cluster);

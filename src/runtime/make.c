@@ -132,8 +132,8 @@ void dcli_cluster_free(dcl_cluster *cluster)
         free_array(cluster, cluster->arrays);
     dcli_partials_free(cluster);
     dcli_keyed_free(cluster);
-    dcli_at_input_free(cluster);
-    dcli_spaces_free(cluster);
+    dcli_choices_free(&cluster->at_inputs);
+    dcli_choices_free(&cluster->spaces);
     dcli_combinations_free(cluster);
     dcli_outcomes_free(&cluster->outcomes);
     dcli_outcomes_free(&cluster->causes);

@@ -8,7 +8,6 @@
  *
  * Reductions along axes with a loop whose variable stands in subscripts are run as reductions by keys, which may have such
  * loops: the keys are the kept indices. They get such an input, too, if no other one is read at all indices. */
-#include <ctype.h>
 #include <string.h>
 
 #include <dcl/reduce.h>
@@ -20,28 +19,10 @@
 #include "kernel/names.h"
 #include "runtime/report.h"
 
-enum {
-    NUMBER = 51,   /* of the array among those without storage: larger than those of a reduction's own arrays */
-    MOST_KEPT = 64 /* most texts of which it is known whether they have a home */
-};
+/* The number of the array among those without storage: larger than those of a reduction's own arrays. */
+enum { NUMBER = 51 };
 
 static const char name[] = "index_space";
-
-/* Whether the calls with one text and arguments of the same kinds have an input that is read at all indices. */
-struct dcli_spaced {
-    uint64_t hash;
-    bool homeless;
-    struct dcli_spaced *next; /* the one that was used before this one */
-};
-
-void dcli_spaces_free(dcl_cluster *cluster)
-{
-    while (cluster->spaces != NULL) {
-        struct dcli_spaced *next = cluster->spaces->next;
-        dcli_free(cluster->spaces);
-        cluster->spaces = next;
-    }
-}
 
 static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
 
@@ -121,41 +102,6 @@ static uint64_t hash_call(const dcl_call *call)
     return hash;
 }
 
-/* Find what is known of a call, and note that it was used last. The lock is held. @return NULL: nothing. */
-static struct dcli_spaced *find_known(dcl_cluster *cluster, uint64_t hash)
-{
-    for (struct dcli_spaced **at = &cluster->spaces; *at != NULL; at = &(*at)->next) {
-        struct dcli_spaced *found = *at;
-        if (found->hash != hash)
-            continue;
-        *at = found->next;
-        found->next = cluster->spaces;
-        return cluster->spaces = found;
-    }
-    return NULL;
-}
-
-/* Note whether a call has an input that is read at all indices, in place of the least recently used note. */
-static void note(dcl_cluster *cluster, uint64_t hash, bool homeless)
-{
-    struct dcli_spaced **at = &cluster->spaces, *noted = NULL;
-    int count = 0;
-    while (*at != NULL && (*at)->next != NULL) {
-        at = &(*at)->next;
-        count++;
-    }
-    if (*at != NULL && count + 1 >= MOST_KEPT) {
-        noted = *at;
-        *at = NULL;
-    } else {
-        noted = dcli_malloc(sizeof *noted);
-    }
-    if (noted == NULL)
-        return;
-    *noted = (struct dcli_spaced){hash, homeless, cluster->spaces};
-    cluster->spaces = noted;
-}
-
 /* Find the index space of a call. @param homeless_out  whether it has one of its own. */
 static dcl_status find_space(const dcl_call *call, bool *homeless_out, dcl_grid *space_out, unsigned *indices_out)
 {
@@ -166,31 +112,20 @@ static dcl_status find_space(const dcl_call *call, bool *homeless_out, dcl_grid 
         call->arg_count > DCLI_MAX_PARAMS || !takes_args(call))
         return DCL_OK;
     uint64_t hash = hash_call(call);
+    bool homeless = false;
     pthread_mutex_lock(&call->cluster->lock);
-    const struct dcli_spaced *known = find_known(call->cluster, hash);
-    bool has_home = known != NULL && !known->homeless;
+    bool known = dcli_choices_find(&call->cluster->spaces, hash, &homeless);
     pthread_mutex_unlock(&call->cluster->lock);
-    if (has_home || !dcli_reduction_args(call, args, &count))
+    if ((known && !homeless) || !dcli_reduction_args(call, args, &count))
         return DCL_OK;
     dcl_status status =
         dcli_body_space(call->text, count, args, call->box, false, homeless_out, space_out, indices_out);
-    if (known == NULL && (*homeless_out || status == DCL_OK)) {
+    if (!known && (*homeless_out || status == DCL_OK)) {
         pthread_mutex_lock(&call->cluster->lock);
-        note(call->cluster, hash, *homeless_out);
+        dcli_choices_add(&call->cluster->spaces, hash, *homeless_out);
         pthread_mutex_unlock(&call->cluster->lock);
     }
     return status;
-}
-
-static bool is_of_name(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-/* Whether the word `for` occurs in a text, be it in a comment. */
-static bool has_loop(const char *text)
-{
-    for (const char *at = text; (at = strstr(at, "for")) != NULL; at++)
-        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[3]))
-            return true;
-    return false;
 }
 
 /* Whether a call is a reduction along axes that its parser refuses, maybe because of a loop in its body. */
@@ -200,7 +135,8 @@ static bool is_looped(const dcl_call *call)
     dcli_reduced_element element[DCLI_MAX_RESULTS];
     dcli_known_body *known = NULL;
     if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
-        call->arg_count > DCLI_MAX_PARAMS || call->box != NULL || !has_loop(call->text) || !takes_args(call))
+        call->arg_count > DCLI_MAX_PARAMS || call->box != NULL || !dcli_has_word(call->text, "for") ||
+        !takes_args(call))
         return false;
     for (int k = 0; k < call->arg_count; k++) {
         const dcl_arg *arg = &call->args[k];

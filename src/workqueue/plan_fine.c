@@ -73,8 +73,8 @@ struct uncut {
     bool all;                         /* no batch stays */
 };
 
-/* Choose what is cut of batch b: works that use own parts only. A batch that has stages or chunks, but no other works,
- * is not cut: nothing would be left in it. */
+/* Choose the works of batch b that are cut: those that use own parts only. If the batch has stages or chunks, but only
+ * such works, none is cut, because a batch without works would be left. */
 static void look_at_batch(const dcli_builder *builder, int64_t b, struct uncut *uncut)
 {
     const dcli_batch *batch = &builder->plan->batch[b];
@@ -249,9 +249,9 @@ static void drop_uncut(dcli_plan *plan, const struct uncut *uncut)
         plan->batch[b].first_work -= uncut->works;
 }
 
-/* Put batches with parts of at most `most` elements in the place of what is cut. They come before the batches that stay
- * if these wait for chunks. If they only read parts of peers in place they come first, so that the peers learn early
- * that these have been read. */
+/* Replace the chosen works by fine batches of at most `most` elements. If the other batches wait for chunks, the fine ones
+ * are put before them. Otherwise the others are put first: they read parts of peers in place, and the peers learn early
+ * that this has been done. */
 static dcl_status cut(dcli_builder *builder, const struct uncut *uncut, int64_t most)
 {
     bool waits = builder->plan->chunk_count > 0;
@@ -266,7 +266,7 @@ static dcl_status cut(dcli_builder *builder, const struct uncut *uncut, int64_t 
 dcl_status dcli_plan_cut_fine(dcli_builder *builder, bool alone)
 {
     struct uncut uncut;
-    if (!may_be_cut(builder))
+    if (!may_be_cut(builder) || (!alone && !may_cut_exchanging(builder, 0)))
         return DCL_OK;
     dcl_status status = look_at_batches(builder, &uncut);
     int64_t most = status == DCL_OK ? most_elements(builder, uncut.elements) : 0;
