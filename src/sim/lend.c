@@ -273,7 +273,7 @@ static bool answer(dcli_sim *sim, int n, int thief)
     dcli_sim_node *node = &sim->node[n];
     dcli_offer offer;
     struct dcli_sim_size size;
-    if (!dcli_node_offer(node->machine, thief, DCLI_LEND_AT_ONCE, 1, &offer) ||
+    if (!dcli_node_offer(node->machine, thief, dcli_lend_at_once(sim->settings->nodes - 1), 1, &offer) ||
         size_of(node, offer.operation, offer.first, n, thief, &size) != DCL_OK)
         return false;
     dcli_lend_case c = case_of(sim, n, thief, &offer, &size);

@@ -286,7 +286,8 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
                               .ns_per_byte = or_else(dcli_cost_ns(&known->ns_per_byte), near ? 0.5 : 2),
                               .message_ns = near ? NEAR_NS : or_else(dcli_cost_least_ns(&known->message_ns), FAR_NS)};
     int64_t idle = own->running_first == own->running_count;
-    return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle), DCLI_LEND_AT_ONCE);
+    return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle),
+                    dcli_lend_at_once(worker->terms.node_count - 1));
 }
 
 void dcli_stealing_asked(dcli_worker *worker, int thief, const dcli_msg_hungry *hungry)

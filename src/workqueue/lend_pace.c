@@ -32,6 +32,12 @@ int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others
     return dcli_max(1, (int64_t)((double)launch_ns / batch_ns));
 }
 
+int64_t dcli_lend_at_once(int others)
+{
+    enum { SHARED_AT_ONCE = 8 };
+    return others > DCLI_ASK_NEAR ? SHARED_AT_ONCE : DCLI_LEND_AT_ONCE;
+}
+
 int64_t dcli_lend_queued_ns(int64_t expected_ns) { return expected_ns > 0 ? expected_ns : WINDOW_NS; }
 
 bool dcli_lend_are_last(int64_t waiting, int64_t batches) { return waiting <= batches / LAST_SHARE; }

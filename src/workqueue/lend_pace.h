@@ -8,7 +8,7 @@
 
 enum {
     DCLI_LEND_AGAIN_MS = 1, /* time after which a node that may ask nobody at present tries again */
-    DCLI_LEND_AT_ONCE = 32, /* most batches in one LENT */
+    DCLI_LEND_AT_ONCE = 32, /* most batches in one LENT in any session: see dcli_lend_at_once() */
     DCLI_LOANS_RUNNING = 8  /* most loans of other nodes in a device's queue */
 };
 
@@ -18,6 +18,11 @@ enum {
  *  @param others    number of other nodes in the session: if they are more than DCLI_ASK_NEAR, the last launches are
  *                   shorter. */
 int64_t dcli_lend_launch(int64_t possible, bool all, double batch_ns, int others);
+
+/** The most batches in one LENT: 32, so that nodes wake each other up seldom; 8 if there are more than DCLI_ASK_NEAR other
+ *  nodes in the session, because then more of them may ask at a time, and what one has borrowed no other can run.
+ *  @param others  number of other nodes in the session. */
+int64_t dcli_lend_at_once(int others);
 
 /** The time that a launch counts in the sum `ns` of dcli_lend_is_enough().
  *  @param expected_ns  its predicted time; 0: not known, so the launch counts 0.25 ms, as much as a queue needs if

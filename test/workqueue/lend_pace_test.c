@@ -41,6 +41,13 @@ ParameterizedTest(struct launch_case *c, lend_pace, launch)
     cr_expect_eq(count, c->count, "%s: %" PRId64 ", expected %" PRId64, c->what, count, c->count);
 }
 
+Test(lend_pace, many_nodes_are_lent_less_at_once)
+{
+    cr_expect_eq(dcli_lend_at_once(1), DCLI_LEND_AT_ONCE);
+    cr_expect_eq(dcli_lend_at_once(4), DCLI_LEND_AT_ONCE);
+    cr_expect_eq(dcli_lend_at_once(5), 8);
+}
+
 Test(lend_pace, a_device_has_enough_to_do)
 {
     const int64_t long_ns = 2000000;
