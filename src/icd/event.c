@@ -125,8 +125,10 @@ static cl_int make_proxy(icd_device *device, icd_event *event)
 }
 
 /* Shorten a list of more than DCLI_MOST_COMMAND_WAITS events: markers wait for parts of it, and their events take
- * the place of these parts. @param made_out  how many markers; their events are the last ones of the list. */
-static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count, int *made_out)
+ * the place of these parts. @param lenient   of the first events it does not matter whether they have failed.
+ * @param made_out  how many markers; their events are the last ones of the list. */
+static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count, int lenient,
+                      int *made_out)
 {
     int64_t markers[DCLI_MOST_COMMAND_WAITS];
     int made = 0;
@@ -135,19 +137,21 @@ static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[]
         if (made == DCLI_MOST_COMMAND_WAITS)
             return CL_OUT_OF_RESOURCES;
         markers[made] = icd_number();
-        int64_t has_list = 1;
+        int left = *count - part;
+        int64_t list[] = {1, lenient > left ? lenient - left : 0};
         dcli_msg_command marker = {.kind = DCLI_CL_MARKER,
-                                   .number_count = 1,
-                                   .number = &has_list,
+                                   .number_count = list[1] > 0 ? 2 : 1,
+                                   .number = list,
                                    .queue = queue_number,
                                    .event = markers[made],
                                    .wait_count = part,
-                                   .wait = &number[*count - part]};
+                                   .wait = &number[left]};
         cl_int status = icd_send(device, &marker);
         if (status != CL_SUCCESS)
             return status;
         made++;
-        *count -= part;
+        *count = left;
+        lenient = lenient < left ? lenient : left;
     }
     memcpy(&number[*count], markers, (size_t)made * sizeof number[0]);
     *count += made;
@@ -168,9 +172,11 @@ static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *eve
         }
         number[count++] = other->number;
     }
-    cl_int status = shorten(device, queue_number, number, &count, &made);
+    cl_int status = shorten(device, queue_number, number, &count, event->lenient, &made);
     if (status != CL_SUCCESS)
         return status;
+    if (event->lenient > count - made) /* the last number of a transfer; the markers wait for the others */
+        command->number[command->number_count - 1] = count - made;
     command->queue = queue_number;
     command->event = event->number;
     command->unobserved = event->unobserved;

@@ -202,6 +202,7 @@ struct icd_queue {
     cl_uint list_count;
     icd_queue *next; /* list of all queues of the device */
     int64_t number;
+    uint64_t visit; /* for icd_writers: of the last look at a list that has met a command of this queue */
     cl_int failure; /* of a command without event; reported once */
 };
 
@@ -226,6 +227,14 @@ typedef struct icd_map {
         mem; /* reference, while it is unmapped: the region may be memory of the program, which it frees after the buffer */
 } icd_map;
 
+/** Events of commands that may have written a buffer on the device that has its newest contents, by enqueueing: all that have
+ *  not ended, except those of a queue in order before a later one of the same queue. */
+typedef struct icd_writers {
+    int64_t count, capacity, look_at; /* look_at: count at which ended ones are dropped */
+    icd_event **event;                /* [count] references */
+    icd_device *device;
+} icd_writers;
+
 struct icd_mem {
     icd_object object;
     icd_context *context;
@@ -236,9 +245,9 @@ struct icd_mem {
     void *host;      /* as given with CL_MEM_USE_HOST_PTR */
     icd_mem *parent; /* of a sub-buffer */
     size_t origin;
-    icd_copy *copy;    /* [context->device_count] */
-    void *initial;     /* contents that no device has been given yet: a copy, or `host`; NULL: none */
-    icd_event *writer; /* of the last command that may have written it; NULL: none */
+    icd_copy *copy;      /* [context->device_count] */
+    void *initial;       /* contents that no device has been given yet: a copy, or `host`; NULL: none */
+    icd_writers writers; /* in a context of several devices */
     icd_map *maps;
     int map_count;
     icd_call *destructors; /* last registered first */
@@ -329,7 +338,7 @@ struct icd_event {
     int64_t queued_ns, submit_ns, start_ns, end_ns;
     icd_event **wait; /* [wait_count] references, until it has ended */
     int wait_count;
-    int lenient; /* of a read: of the first events of `wait`, it does not matter whether they have failed */
+    int lenient; /* of a transfer: of the first events of `wait`, it does not matter whether they have failed */
     icd_call *calls;
     int64_t proxy_count, proxy_capacity;
     icd_device **proxy;               /* devices whose servers have a user event of this number */

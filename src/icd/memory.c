@@ -9,6 +9,55 @@
 
 static icd_mem *root_of(icd_mem *mem) { return mem->parent != NULL ? mem->parent : mem; }
 
+/* ---- commands that write ---- */
+
+/* Drop what need not be awaited: what has ended, and, in a queue in order, what a later command of the list follows. A later one that
+ * was not sent has failed, and tells nothing of the earlier ones. */
+static void look_at_writers(icd_writers *writers)
+{
+    static uint64_t visits; /* guarded by icd.lock */
+    uint64_t visit = ++visits;
+    int64_t kept = writers->count;
+    for (int64_t w = writers->count - 1; w >= 0; w--) {
+        icd_event *event = writers->event[w];
+        bool in_order = (event->queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+        bool followed = in_order && event->queue->visit == visit;
+        if (event->was_sent && event->status > CL_COMPLETE)
+            event->queue->visit = visit;
+        if (followed || event->status <= CL_COMPLETE)
+            icd_drop(event);
+        else
+            writers->event[--kept] = event;
+    }
+    writers->count -= kept;
+    memmove(writers->event, writers->event + kept, (size_t)writers->count * sizeof(icd_event *));
+}
+
+static void drop_writers(icd_writers *writers)
+{
+    for (int64_t w = 0; w < writers->count; w++)
+        icd_drop(writers->event[w]);
+    writers->count = 0;
+}
+
+/* Add the command of an event, which is about to be sent. Commands of another device are forgotten: what they write has been
+ * moved to this one, or is overwritten. */
+static cl_int add_writer(icd_writers *writers, icd_event *event)
+{
+    enum { FEW = 4 };
+    if (writers->device != event->device)
+        drop_writers(writers);
+    writers->device = event->device;
+    if (writers->count >= writers->look_at) {
+        look_at_writers(writers);
+        writers->look_at = writers->count < FEW ? FEW : 2 * writers->count;
+    }
+    if (dcli_grow(&writers->event, writers->count, &writers->capacity, sizeof(icd_event *)) != 0)
+        return CL_OUT_OF_HOST_MEMORY;
+    writers->event[writers->count++] = icd_hold(event);
+    return CL_SUCCESS;
+}
+
 /* ---- making buffers on servers ---- */
 
 static cl_int make_on(icd_mem *mem, icd_device *device, int place)
@@ -156,11 +205,22 @@ static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
 
 /* Have the event of a read of a buffer's contents wait until they are there. It may read what a command has left that
  * failed. But if the contents were to come by a move, this must not have failed. */
-static cl_int await_contents(icd_event *out, const icd_mem *mem, int from)
+static cl_int await_contents(icd_event *out, icd_mem *mem, int from)
 {
-    cl_int status = icd_event_also(out, mem->writer);
+    cl_int status = CL_SUCCESS;
+    look_at_writers(&mem->writers);
+    for (int64_t w = 0; w < mem->writers.count && status == CL_SUCCESS; w++)
+        status = icd_event_also(out, mem->writers.event[w]);
     out->lenient = out->wait_count;
     return status == CL_SUCCESS ? icd_event_also(out, mem->copy[from].ready) : status;
+}
+
+/* Have the event of a write of moved contents wait for an earlier move to the same copy, which is not needed any more. */
+static cl_int await_earlier_move(icd_event *in, const icd_copy *copy)
+{
+    cl_int status = icd_event_also(in, copy->ready);
+    in->lenient = in->wait_count;
+    return status;
 }
 
 /* A transfer between two servers. */
@@ -214,6 +274,8 @@ static cl_int move_directly(icd_mem *mem, icd_device *source, int from, icd_devi
     cl_int status = direct == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
     if (status == CL_SUCCESS)
         status = await_contents(out, mem, from);
+    if (status == CL_SUCCESS)
+        status = await_earlier_move(in, &mem->copy[to]);
     if (status == CL_SUCCESS) {
         *direct = (icd_direct){.number = icd_number(), .source = source, .target = target};
         status = send_direct(direct, in, mem->copy[to].number, &span);
@@ -249,6 +311,8 @@ static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_devic
         status = icd_transfer_enqueue(source, source->work_queue, mem->copy[from].number, out, false, &span, memory,
                                       span.row_bytes, span.row_bytes, NULL);
     bool reads = status == CL_SUCCESS; /* into `memory`, which has to stay until then */
+    if (status == CL_SUCCESS)
+        status = await_earlier_move(in, &mem->copy[to]);
     if (status == CL_SUCCESS)
         status = icd_event_also(in, out);
     if (status == CL_SUCCESS)
@@ -349,10 +413,10 @@ cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads,
     if (status != CL_SUCCESS)
         return status;
     if (writes) {
+        if (root->context->device_count > 1 && (status = add_writer(&root->writers, event)) != CL_SUCCESS)
+            return status;
         for (int d = 0; d < root->context->device_count; d++)
             root->copy[d].valid = d == place;
-        icd_drop(root->writer);
-        root->writer = root->context->device_count > 1 ? icd_hold(event) : NULL;
     }
     *number_out = mem->copy[place].number;
     return CL_SUCCESS;
@@ -407,7 +471,8 @@ void icd_mem_free(icd_mem *mem)
     if (mem->initial != mem->host)
         dcli_free(mem->initial);
     dcli_free(mem->copy);
-    icd_drop(mem->writer);
+    drop_writers(&mem->writers);
+    dcli_free(mem->writers.event);
     icd_drop(mem->parent);
     icd_drop(mem->context);
 }

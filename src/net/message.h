@@ -464,13 +464,14 @@ typedef enum dcli_command_kind {
     DCLI_CL_KERNEL,      /* object: new kernel; number: program; text: name */
     DCLI_CL_ARGUMENT,    /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */
     DCLI_CL_LAUNCH,      /* object: kernel; number: axes, then per axis: offset, items, items of a group (0: any) */
-    DCLI_CL_MARKER,      /* number: 1: it waits for the events of its list; 0: for all commands before it */
+    DCLI_CL_MARKER,      /* number: 1: it waits for the events of its list; 0: for all commands before it; optional: so
+                             many of the first events of its list may fail, and it goes on */
     DCLI_CL_BARRIER,     /* the same; commands after it wait for it */
     DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; 1: the driver can copy in place, and sends nothing
                              before it is granted; optional: 1 more than the node whose server sends the data, which has
-                             a DCLI_CL_READ of the same transfer; 0 or none: the driver sends them */
-    DCLI_CL_READ,  /* the same, but 1 more than the node whose server gets the data; optional after it: so many of the
-                             first events of its list may fail, and it goes on */
+                             a DCLI_CL_READ of the same transfer; 0 or none: the driver sends them; optional: so many
+                             of the first events of its list may fail, and it goes on */
+    DCLI_CL_READ,  /* the same, but 1 more than the node whose server gets the data */
     DCLI_CL_COPY,  /* object: source; number: target, offset in the source, in the target, bytes */
     DCLI_CL_COPY_RECT,  /* object: source; number: target, then source origin, target origin, region (3 each), row and
                               slice pitch of the source, of the target */

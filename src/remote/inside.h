@@ -144,7 +144,7 @@ struct dcli_task {
     bool begun;                       /* a transfer: its first chunk was submitted */
     bool listed;                      /* it is in the list of its queue */
     cl_event first_event, last_event; /* a transfer: of its first and last chunk, for its times; NULL: none */
-    cl_int status;                    /* of its chunks: the first failure */
+    cl_int status; /* the first failure: of a transfer's chunks, or of another command's submission */
 };
 
 /** A chunk that the device copies, or that waits for its turn. */

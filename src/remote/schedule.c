@@ -245,6 +245,8 @@ static void handle_ends(dcli_remote *remote, dcli_object *queue)
             at = &completion->later;
         }
     }
+    if (queue->queue.oldest == NULL && queue->queue.first != NULL)
+        remote->stuck_dirty = true; /* see fails_later() */
 }
 
 bool dcli_completions_take(dcli_remote *remote)
@@ -474,7 +476,15 @@ static bool marks_last(const dcli_task *task, cl_uint waits)
     return waits == 0 && task->queue->queue.in_order && !task->queue->queue.profiles;
 }
 
-static void submit_and_end(dcli_remote *remote, dcli_task *task)
+/* Whether a command that has failed stays in its queue for now. Events of a queue in order end in order, because commands
+ * elsewhere that wait for the last one count on the earlier ones; of these, the device has not ended all. */
+static bool fails_later(const dcli_task *task)
+{
+    return task->queue->queue.in_order && task->queue->queue.oldest != NULL;
+}
+
+/* @return false: the device has refused the command, which fails later. */
+static bool submit_and_end(dcli_remote *remote, dcli_task *task)
 {
     cl_event wait[DCLI_MOST_COMMAND_WAITS], real = NULL;
     cl_uint waits = dcli_task_waits(task, wait);
@@ -488,7 +498,7 @@ static void submit_and_end(dcli_remote *remote, dcli_task *task)
         if (task->event != NULL)
             dcli_event_end(remote, task->event, CL_SUCCESS, NULL, NULL);
         dcli_task_end(remote, task, CL_SUCCESS);
-        return;
+        return true;
     }
     if (marks) {
         real = last_of(task->queue);
@@ -497,6 +507,10 @@ static void submit_and_end(dcli_remote *remote, dcli_task *task)
         code = submit(remote, task, waits, waits > 0 ? wait : NULL, &real);
         task->queue->queue.dirty = true;
     }
+    if (code != CL_SUCCESS && fails_later(task)) {
+        task->status = code;
+        return false;
+    }
     if (code == CL_SUCCESS && dcli_completion_ask(remote, task->queue, real, task->event, NULL) != DCL_OK)
         code = CL_OUT_OF_RESOURCES;
     if (task->event != NULL)
@@ -504,23 +518,22 @@ static void submit_and_end(dcli_remote *remote, dcli_task *task)
     else if (real != NULL)
         clReleaseEvent(real);
     dcli_task_end(remote, task, code);
+    return true;
 }
 
 /* Submit a task, as far as possible. @return true: it was submitted as a whole, or has ended. */
 static bool go(dcli_remote *remote, dcli_task *task, cl_int failure)
 {
     if (failure == CL_SUCCESS)
-        failure = status_of(task);
-    if (task->transfer != NULL) {
-        if (failure == CL_SUCCESS)
-            return dcli_transfer_go(remote, task);
+        failure = task->transfer == NULL && task->status != CL_SUCCESS ? task->status : status_of(task);
+    if (failure == CL_SUCCESS)
+        return task->transfer != NULL ? dcli_transfer_go(remote, task) : submit_and_end(remote, task);
+    if (fails_later(task))
+        return false;
+    if (task->transfer != NULL)
         dcli_transfer_fail(remote, task, failure);
-        return true;
-    }
-    if (failure != CL_SUCCESS)
-        dcli_task_end(remote, task, failure);
     else
-        submit_and_end(remote, task);
+        dcli_task_end(remote, task, failure);
     return true;
 }
 
@@ -699,6 +712,15 @@ static dcl_status take_fill(dcli_remote *remote, const dcli_msg_command *command
     return DCL_OK;
 }
 
+static dcl_status take_mark(const dcli_msg_command *command, dcli_task *task)
+{
+    int64_t lenient = command->number_count > 1 ? command->number[1] : 0;
+    if (command->number_count < 1 || command->number_count > 2 || lenient < 0 || lenient > command->wait_count)
+        return dcli_command_broken("a wrong number of numbers");
+    task->lenient = (int)lenient;
+    return DCL_OK;
+}
+
 static dcl_status take_kind(dcli_remote *remote, const dcli_msg_command *command, dcli_task *task)
 {
     switch (command->kind) {
@@ -713,7 +735,7 @@ static dcl_status take_kind(dcli_remote *remote, const dcli_msg_command *command
     case DCLI_CL_FILL:
         return take_fill(remote, command, task);
     default: /* markers and barriers */
-        return command->number_count == 1 ? DCL_OK : dcli_command_broken("a wrong number of numbers");
+        return take_mark(command, task);
     }
 }
 

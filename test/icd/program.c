@@ -837,6 +837,57 @@ static bool try_failed_overwrites(const cl_command_queue queue[2])
     return right;
 }
 
+/* Contents of which commands of several queues of one device write a part each, and which the other device reads. All of them have
+ * ended before the contents move, also those before a command that has failed. */
+static bool try_writers(const cl_command_queue queue[2], cl_device_id first)
+{
+    enum { FREE = 300, PARTS = FREE + 2 }; /* in a queue out of order more than a message to a server may have */
+    static cl_event written[PARTS];
+    static cl_int found[PARTS];
+    const cl_queue_properties out_of_order[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    cl_int status;
+    cl_event gate = clCreateUserEvent(s.context, &status), failing = clCreateUserEvent(s.context, &status), failed,
+             read;
+    cl_command_queue free_queue = clCreateCommandQueueWithProperties(s.context, first, out_of_order, &status);
+    check(status, "clCreateCommandQueueWithProperties");
+    cl_command_queue other = clCreateCommandQueueWithProperties(s.context, first, NULL, &status);
+    check(status, "clCreateCommandQueueWithProperties");
+    cl_mem mem = make(sizeof found, CL_MEM_COPY_HOST_PTR, found);
+    for (int p = 0; p < PARTS; p++) {
+        const cl_int value = p + 1;
+        bool waits = p != FREE;
+        check(clEnqueueFillBuffer(p < FREE    ? free_queue
+                                  : p == FREE ? other
+                                              : queue[0],
+                                  mem, &value, sizeof value, (size_t)p * sizeof value, sizeof value, waits,
+                                  waits ? &gate : NULL, &written[p]),
+              "clEnqueueFillBuffer");
+    }
+    check(clSetUserEventStatus(failing, -42), "clSetUserEventStatus");
+    if (driven)
+        check(clEnqueueFillBuffer(other, mem, &status, sizeof status, 0, sizeof found, 1, &failing, &failed), "a fill");
+    check(clEnqueueReadBuffer(queue[1], mem, CL_FALSE, 0, sizeof found, found, PARTS, written, &read), "a read");
+    check(clFlush(other), "clFlush");
+    check(clFlush(queue[1]), "clFlush");
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* for a driver that does not wait */
+    check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+    check(clWaitForEvents(1, &read), "clWaitForEvents");
+    bool right = true;
+    for (int p = 0; p < PARTS; p++) {
+        right = right && found[p] == p + 1;
+        clReleaseEvent(written[p]);
+    }
+    if (driven)
+        clReleaseEvent(failed);
+    clReleaseEvent(read);
+    clReleaseEvent(failing);
+    clReleaseEvent(gate);
+    clReleaseMemObject(mem);
+    clReleaseCommandQueue(other);
+    clReleaseCommandQueue(free_queue);
+    return right;
+}
+
 /* A buffer that two devices of one context use in turn. Where there is one device, both queues are its. */
 static void try_devices(cl_device_id first, cl_device_id second)
 {
@@ -879,6 +930,7 @@ static void try_devices(cl_device_id first, cl_device_id second)
     for (int i = 0; i < N; i++)
         right = right && c[i] == TURNS * (TURNS - 1) / 2 * b[i];
     say("two devices of one context", right && try_large_between(queue));
+    say("contents that several queues have written", try_writers(queue, first));
     say("contents after commands that failed", !driven || try_failure(queue, x));
     say("contents that commands that failed would have overwritten", !driven || try_failed_overwrites(queue));
     clReleaseEvent(before);

@@ -134,6 +134,41 @@ Test(order, a_queue_out_of_order_reports_at_once)
     close_scene(&s);
 }
 
+/* A command fails with the event that it waits for, or because the device refuses it, while one before it in its queue still runs.
+ * Commands elsewhere that wait for it count on the end of both. */
+Test(order, a_command_that_fails_ends_after_those_before_it)
+{
+    scene s;
+    open_scene(&s);
+    for (int how = 0; how < 2; how++) {
+        const int64_t pattern = 7, waits = how == 0, failing = 500;
+        if (how == 0) {
+            command(&s, (dcli_msg_command){DCLI_CL_USER_EVENT, .event = failing});
+            command(&s, (dcli_msg_command){DCLI_CL_SET_STATUS, .event = failing, NUMBERS(-42)});
+        }
+        fill(&s, QUEUE, FIRST + 2 * how);
+        command(&s,
+                (dcli_msg_command){DCLI_CL_FILL, BUFFER, QUEUE, SECOND + 2 * how, NUMBERS(0, BYTES, how == 0 ? 8 : 3),
+                                   .word_count = 1, .word = (int64_t *)(uintptr_t)&pattern, .wait_count = (int)waits,
+                                   .wait = (int64_t *)(uintptr_t)&failing});
+        fill(&s, QUEUE, 0); /* waits for its turn */
+        while (atomic_load(&s.remote->callbacks) > 0)
+            poll(NULL, 0, 1);
+        dcli_tasks_look(s.remote);
+        cr_expect_eq(s.remote->ended_count, 2 * how, "the command before it has not ended, as far as is known");
+        dcli_completions_take(s.remote);
+        dcli_tasks_look(s.remote);
+        cr_assert_eq(s.remote->ended_count, 2 * how + 2);
+        cr_expect_eq(s.remote->ended[2 * how].event, FIRST + 2 * how);
+        cr_expect_eq(s.remote->ended[2 * how].status, CL_SUCCESS);
+        cr_expect_eq(s.remote->ended[2 * how + 1].event, SECOND + 2 * how);
+        cr_expect_lt(s.remote->ended[2 * how + 1].status, 0);
+        cr_expect_eq(s.remote->task_count, 0);
+        await_ends(&s);
+    }
+    close_scene(&s);
+}
+
 static void mark(scene *s, int64_t queue, int64_t event)
 {
     command(s, (dcli_msg_command){DCLI_CL_MARKER, .queue = queue, .event = event, NUMBERS(0)});
@@ -308,7 +343,7 @@ Test(order, ends_of_a_released_queue_are_reported)
     close_scene(&s);
 }
 
-/* A failure does not say that those before it are complete: they may still run. */
+/* A failure does not say how those before it have ended. */
 Test(order, a_failure_covers_none_before_it)
 {
     scene s;
@@ -316,10 +351,11 @@ Test(order, a_failure_covers_none_before_it)
     fill_unobserved(&s, QUEUE, FIRST);
     command(&s, (dcli_msg_command){DCLI_CL_COPY_RECT, BUFFER, QUEUE, SECOND, true,
                                    NUMBERS(BUFFER, 0, 0, 0, 0, 0, 0, 8, 8, 8, 1 << 30, 1 << 30, 1 << 30, 1 << 30)});
+    await_ends(&s);
+    dcli_tasks_look(s.remote);
     cr_assert_eq(s.remote->ended_count, 1);
     cr_expect_eq(s.remote->ended[0].event, SECOND);
     cr_expect_not(s.remote->ended[0].through);
-    await_ends(&s);
     cr_expect_eq(s.remote->passed_count, 1);
     close_scene(&s);
 }
