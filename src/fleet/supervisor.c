@@ -63,8 +63,10 @@ static void end_process(dcli_supervisor *supervisor, dcli_supervised *session, i
     }
 }
 
-static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_message *message)
+/* Handle a message. @param received  emptied if the message is kept. */
+static void hear(dcli_supervisor *supervisor, uint32_t client, dcli_received *received)
 {
+    const dcli_message *message = &received->message;
     dcli_supervised *session = dcli_supervisor_find(supervisor, client);
     if (session != NULL)
         session->heard_ms = dcli_monotonic_ms();
@@ -75,8 +77,8 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
         welcome(supervisor, client);
         return;
     case DCLI_MSG_OPEN:
-        if (session == NULL) {
-            dcli_supervisor_start(supervisor, client, &message->open);
+        if (session == NULL && !dcli_supervisor_waits(supervisor, client)) {
+            dcli_supervisor_take(supervisor, client, received);
             return;
         }
         break;
@@ -97,6 +99,7 @@ static void hear(dcli_supervisor *supervisor, uint32_t client, const dcli_messag
                            "a message came that was not expected here; let both sides run the same version of DCL");
     if (session != NULL)
         dcli_supervisor_end(supervisor, session, "its client broke the protocol");
+    dcli_supervisor_forget(supervisor, client);
     dcli_listener_hang_up(supervisor->listener, client);
 }
 
@@ -107,13 +110,14 @@ static dcl_status hear_one(dcli_supervisor *supervisor)
     uint32_t client = 0;
     dcl_status status = dcli_listener_receive(supervisor->listener, 0, &received, &client);
     if (status == DCL_OK)
-        hear(supervisor, client, &received.message);
+        hear(supervisor, client, &received);
     if (received.frames != NULL)
         dcli_received_free(&received);
     if (status == DCL_ERR_NODE_LOST) {
         dcli_supervised *session = dcli_supervisor_find(supervisor, client);
         if (session != NULL)
             dcli_supervisor_end(supervisor, session, "its client has gone");
+        dcli_supervisor_forget(supervisor, client);
         return DCL_OK;
     }
     return status == DCL_ERR_NOMEM ? DCL_OK : status; /* without memory one message is lost; the worker serves on */
@@ -209,6 +213,7 @@ static dcl_status supervise(dcli_supervisor *supervisor)
         if (all_heard)
             status = DCL_OK;
         check_sessions(supervisor, all_heard);
+        dcli_supervisor_admit(supervisor, dcli_monotonic_ms());
         dcli_supervisor_reap(supervisor);
         if (status == DCL_OK && !drain(supervisor, gather(supervisor, &polled, &capacity) != 0))
             break;

@@ -15,6 +15,7 @@
 enum {
     DCLI_MOST_DEVICES_OFFERED = 64,
     DCLI_SESSIONS_REMEMBERED = 4096,
+    DCLI_PLACE_MS = 2000,         /* a client waits as long for a session of another one to end */
     DCLI_MOST_SILENCE_MS = 600000 /* limit on a client's silence_ms: what a lost client leaves behind would stay as
                                      long */
 };
@@ -48,6 +49,14 @@ typedef struct dcli_supervised {
     struct dcli_supervised *next;
 } dcli_supervised;
 
+/** A client that waits until there is a place for its session. */
+typedef struct dcli_waiting {
+    uint32_t client;
+    int64_t until_ms;
+    dcli_received received; /* its OPEN */
+    struct dcli_waiting *next;
+} dcli_waiting;
+
 typedef struct dcli_supervisor {
     const dcl_worker_config *config;
     const dcli_log *log;
@@ -75,7 +84,8 @@ typedef struct dcli_supervisor {
     dcli_listener *listener;
     dcli_supervised *sessions;
     int session_count;
-    dcli_process *dying; /* [dying_count] killed but not reaped yet; nobody waits for them while clients are served */
+    dcli_waiting *waiting; /* in the order of their calls */
+    dcli_process *dying;   /* [dying_count] killed but not reaped yet; nobody waits for them while clients are served */
     int64_t dying_count, dying_capacity;
     uint64_t remembered[DCLI_SESSIONS_REMEMBERED]; /* numbers of recent sessions: none is opened twice */
     int64_t remembered_count;
@@ -109,7 +119,7 @@ void dcli_supervisor_end_output(dcli_supervisor *supervisor, dcli_supervised *se
 
 /* ---- supervisor_session.c */
 
-/** Handle OPEN: start the processes of a session. Errors are sent to the client. */
+/** Start the processes of a session, for which there is a place. Errors are sent to the client. */
 void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open);
 /** Check a session: take answers of its processes, notice ends and silence, and tell the client. May end the session,
  *  which frees it.
@@ -127,5 +137,19 @@ void dcli_supervisor_end(dcli_supervisor *supervisor, dcli_supervised *session, 
 dcli_supervised *dcli_supervisor_find(dcli_supervisor *supervisor, uint32_t client);
 /** Log the refusal and send REFUSED to a client; if that fails, disconnect it. */
 void dcli_supervisor_refuse(dcli_supervisor *supervisor, uint32_t client, dcl_status status, const char *sentence);
+
+/* ---- supervisor_waiting.c */
+
+/** Handle OPEN: start the session, or keep the message until there is a place for it. Errors are sent to the client.
+ *  @param received  emptied if it is kept. */
+void dcli_supervisor_take(dcli_supervisor *supervisor, uint32_t client, dcli_received *received);
+/** Whether a client waits for a place. */
+bool dcli_supervisor_waits(dcli_supervisor *supervisor, uint32_t client);
+/** Start sessions that have a place now, and refuse those that have waited for too long. */
+void dcli_supervisor_admit(dcli_supervisor *supervisor, int64_t now_ms);
+/** A client is gone. If it waits, it does not any more. */
+void dcli_supervisor_forget(dcli_supervisor *supervisor, uint32_t client);
+/** No client waits any more. None is told. */
+void dcli_supervisor_forget_all(dcli_supervisor *supervisor);
 
 #endif

@@ -205,6 +205,7 @@ static void await_dying(dcli_supervisor *supervisor)
 
 void dcli_supervisor_close(dcli_supervisor *supervisor)
 {
+    dcli_supervisor_forget_all(supervisor);
     while (supervisor->sessions != NULL)
         dcli_supervisor_end(supervisor, supervisor->sessions, "the worker stops");
     await_dying(supervisor);

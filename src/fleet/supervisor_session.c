@@ -113,36 +113,13 @@ static bool is_remembered(const dcli_supervisor *supervisor, uint64_t session)
     return false;
 }
 
-static int64_t sessions_of_key(const dcli_supervisor *supervisor, const char *key)
-{
-    int64_t count = 0;
-    for (const dcli_supervised *session = supervisor->sessions; session != NULL; session = session->next)
-        count += strcmp(dcli_listener_key(supervisor->listener, session->client), key) == 0;
-    return count;
-}
-
-static dcl_status check_open(const dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open)
+static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_open *open)
 {
     if (supervisor->draining)
         return DCLI_FAIL(DCL_ERR_NETWORK, "this worker is being stopped and takes no new sessions; use another one");
     if (is_remembered(supervisor, open->session))
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "session %016" PRIx64 " has been opened before; expected a new one",
                          open->session);
-    if (supervisor->session_count >= supervisor->config->most_sessions)
-        return DCLI_FAIL(DCL_ERR_NETWORK,
-                         "%d sessions are open here; expected at most %d; wait until one has ended, or "
-                         "start the worker with more --sessions",
-                         supervisor->session_count, supervisor->config->most_sessions);
-    int64_t of_key =
-        supervisor->has_keys ? sessions_of_key(supervisor, dcli_listener_key(supervisor->listener, client)) : -1;
-    int most = supervisor->config->most_sessions_per_key;
-    if (most == 0) /* if possible, leave some sessions for other keys */
-        most = (3 * supervisor->config->most_sessions + 1) / 4;
-    if (of_key >= most)
-        return DCLI_FAIL(DCL_ERR_NETWORK,
-                         "%" PRId64 " sessions of this key are open here; expected at most %d; wait until one has "
-                         "ended, or start the worker with more --sessions-per-key",
-                         of_key, most);
     if (open->first + supervisor->device_count > open->nodes)
         return DCLI_FAIL(DCL_ERR_PROTOCOL, "nodes %d..%d are asked for in a session of %d numbers", open->first,
                          open->first + supervisor->device_count - 1, open->nodes);
@@ -175,7 +152,7 @@ static void make_group(const dcli_supervisor *supervisor, const dcli_supervised 
 
 void dcli_supervisor_start(dcli_supervisor *supervisor, uint32_t client, const dcli_msg_open *open)
 {
-    dcl_status status = check_open(supervisor, client, open);
+    dcl_status status = check_open(supervisor, open);
     dcli_supervised *session = status == DCL_OK ? dcli_calloc(1, sizeof *session) : NULL;
     if (session == NULL) {
         dcli_supervisor_refuse(supervisor, client, dcli_error_status(), dcli_error_sentence());

@@ -317,9 +317,11 @@ void fuzz_listener(fuzz_input input, int options)
             next = session->next;
             dcli_supervisor_check(&supervisor, session, dcli_monotonic_ms() + skew, status == DCL_ERR_TIMEOUT);
         }
+        dcli_supervisor_admit(&supervisor, dcli_monotonic_ms() + skew);
         dcli_supervisor_reap(&supervisor);
         check_counts(&supervisor);
     }
+    dcli_supervisor_forget_all(&supervisor);
     while (supervisor.sessions != NULL)
         dcli_supervisor_end(&supervisor, supervisor.sessions, "the input ends");
     check_counts(&supervisor);
