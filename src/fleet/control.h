@@ -27,6 +27,7 @@ typedef struct dcli_wire_order {
     char password[DCLI_MOST_KEY + 1];    /* password of the nodes; if `key` is set, their secret key */
     char host[DCLI_MOST_KEY + 1];        /* public key of the host; or the password that it uses for this process
                                             only */
+    char host_name[DCLI_MOST_KEY + 1];   /* by which this process alone recognises the host's connection */
     char files[4096];                    /* name of the shared folder, whose descriptor is sent along; "": none */
     char cache[4096];                    /* cache folder of this client only; "": none */
 } dcli_wire_order;

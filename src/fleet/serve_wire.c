@@ -93,7 +93,9 @@ static dcl_status open_endpoint(dcli_serving *serving)
                              .log = &refusals};
     dcl_status status = dcli_endpoint_open_wire(&terms, &serving->endpoint);
     const char *host = serving->has_keys ? order->host : "";
-    return status == DCL_OK ? dcli_endpoint_expect_host(serving->endpoint, serving->node_count, host) : status;
+    return status == DCL_OK
+               ? dcli_endpoint_expect_host(serving->endpoint, serving->node_count, host, serving->order.host_name)
+               : status;
 }
 
 void dcli_serving_answer(dcli_serving *serving, dcl_status status)

@@ -61,6 +61,7 @@ static dcli_wire_order make_order(const dcli_supervisor *supervisor, const dcli_
     snprintf(order.key, sizeof order.key, "%s", open->key);
     snprintf(order.password, sizeof order.password, "%s", open->password);
     snprintf(order.host, sizeof order.host, "%s", open->host[place].key);
+    snprintf(order.host_name, sizeof order.host_name, "%s", open->host[place].name);
     snprintf(order.files, sizeof order.files, "%s", supervisor->files_name);
     snprintf(order.cache, sizeof order.cache, "%s", cache);
     return order;
@@ -136,6 +137,11 @@ static dcl_status check_open(const dcli_supervisor *supervisor, const dcli_msg_o
                              "the host of the session has %s; expected a key or password of its own, so that none of "
                              "the nodes can speak for it",
                              open->host[p].key[0] == '\0' ? "none" : "that of the nodes");
+    for (int p = 0; p < open->host_count; p++)
+        if (open->host[p].name[0] == '\0')
+            return DCLI_FAIL(DCL_ERR_PROTOCOL,
+                             "the host of the session has no name; expected one that none of the nodes "
+                             "can guess, as it could keep the host out");
     return DCL_OK;
 }
 

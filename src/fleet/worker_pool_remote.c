@@ -277,6 +277,7 @@ static dcl_status order_processes(dcli_worker_pool *pool, int contact_number)
 {
     dcli_contact *contact = &pool->contact[contact_number];
     char key[DCLI_KEY_HEX] = "", secret[DCLI_KEY_HEX] = "", hosts[DCLI_MOST_NODES][DCLI_KEY_HEX];
+    char names[DCLI_MOST_NODES][DCLI_KEY_HEX];
     dcli_msg_host host[DCLI_MOST_NODES];
     dcli_received opened = {0};
     if (pool->has_keys) {
@@ -285,7 +286,8 @@ static dcl_status order_processes(dcli_worker_pool *pool, int contact_number)
     }
     for (int p = 0; p < contact->count; p++) {
         describe_host(pool, contact->first + p, hosts[p]);
-        host[p].key = hosts[p];
+        dcli_secret_derive(&pool->secret, DCLI_HOST_NAME, contact->first + p, names[p]);
+        host[p] = (dcli_msg_host){.key = hosts[p], .name = names[p]};
     }
     dcli_message message = {.kind = DCLI_MSG_OPEN,
                             .open = {.session = pool->terms.session,
@@ -301,6 +303,7 @@ static dcl_status order_processes(dcli_worker_pool *pool, int contact_number)
     dcl_status status = dcli_control_send(contact->call, &message);
     explicit_bzero(secret, sizeof secret);
     explicit_bzero(hosts, sizeof hosts);
+    explicit_bzero(names, sizeof names);
     if (status == DCL_OK)
         status = hear(pool, contact->call, contact->address, DCLI_MSG_OPENED, &opened);
     if (status != DCL_OK)

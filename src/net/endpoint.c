@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "net/proof.h"
 #include "net/table.h"
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
@@ -154,6 +155,14 @@ void dcli_routing_id(int peer, unsigned char id_out[DCLI_ROUTING_BYTES])
     id_out[1] = (unsigned char)(number >> 16);
     id_out[2] = (unsigned char)(number >> 8);
     id_out[3] = (unsigned char)number;
+}
+
+void dcli_host_routing_id(const char *name, unsigned char id_out[DCLI_HOST_ROUTING_BYTES])
+{
+    unsigned char digest[DCLI_DIGEST_BYTES];
+    dcli_digest(name, strlen(name), digest);
+    id_out[0] = 2;
+    memcpy(id_out + 1, digest, DCLI_HOST_ROUTING_BYTES - 1);
 }
 
 int dcli_peer_of(const void *id, size_t length, int peer_count)

@@ -19,8 +19,9 @@ enum {
     DCLI_BULK_BYTES = 256 << 10,
     DCLI_FREE_DESCRIPTORS = 16,   /* reserved descriptors: libzmq aborts if it gets none */
     DCLI_DESCRIPTOR_MISSING = -2, /* a descriptor was sent, but this process had none free for it */
-    DCLI_ROUTING_BYTES = 4        /* length of a routing id: 1, then the peer's number, because an id must not begin
+    DCLI_ROUTING_BYTES = 4,       /* length of a routing id: 1, then the peer's number, because an id must not begin
                                      with 0 */
+    DCLI_HOST_ROUTING_BYTES = 17  /* of the host of a session over tcp: 2, then bytes that only its node can know */
 };
 
 /** A message between threads (net/inproc.c). */
@@ -169,6 +170,10 @@ typedef struct dcli_stranger {
     size_t bytes;
     unsigned char id[255];
 } dcli_stranger;
+
+/** The routing id of a session's host at one of its nodes. libzmq drops a connection in silence if another one has the same id, so
+ *  a member that knew it could keep the host out. @param name  of DCLI_HOST_NAME for this node, which others do not know. */
+void dcli_host_routing_id(const char *name, unsigned char id_out[DCLI_HOST_ROUTING_BYTES]);
 
 /** Take the routing id of the next message of a ROUTER. @param from_out  -1: it is no peer's id. @param stranger_out  set
  *  in this case; may be NULL. @return DCL_OK, DCL_ERR_TIMEOUT (no message), DCL_ERR_NETWORK. */

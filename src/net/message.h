@@ -591,7 +591,8 @@ typedef struct dcli_msg_refused {
 
 /** How a process recognises the host of its session. */
 typedef struct dcli_msg_host {
-    const char *key; /* public key of the host, hex; or the password that it uses for this process only */
+    const char *key;  /* public key of the host, hex; or the password that it uses for this process only */
+    const char *name; /* its DCLI_HOST_NAME for this process */
 } dcli_msg_host;
 
 typedef struct dcli_msg_open {

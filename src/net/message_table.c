@@ -165,10 +165,12 @@ static const dcli_record peer_record = RECORD("peer", peer, 1, "a node of the se
     STRING(peer, address, DCLI_MOST_ADDRESS, "where it listens; empty: nowhere"),
     STRING(peer, key, DCLI_MOST_KEY, "its public key, hexadecimal; empty: none"));
 
-static const dcli_record host_record = RECORD("host", host, 1, "how a process recognises the program of its session",
+static const dcli_record host_record = RECORD("host", host, 2, "how a process recognises the program of its session",
     STRING(host, key, DCLI_MOST_KEY,
            "with keys: public key of the program, hexadecimal; without: the password that the program uses for this "
-           "process only"));
+           "process only"),
+    STRING(host, name, DCLI_MOST_KEY,
+           "known to the program and this process only; the routing id of the program's connection is made from it"));
 
 static const dcli_record event_record = RECORD("event", event, 3, "what a node did, and when",
     UP_TO(event, begin_ns, 0, DCLI_MOST_NS, "by the node's clock"),

@@ -215,8 +215,9 @@ typedef struct dcli_wire_terms {
     const struct dcli_keypair *own; /* this peer's key pair in the session; NULL: no keys */
     const char *password;           /* without keys: password of the session, sent when this peer connects */
     const struct dcli_secret
-        *host_secret;           /* for the host of a session: without keys it sends each peer the DCLI_HOST_PASSWORD
-                                   derived from this instead of the session's password; NULL: an ordinary member */
+        *host_secret;           /* for the host of a session: each peer recognises it by the DCLI_HOST_NAME derived from
+                                   this and, without keys, by the DCLI_HOST_PASSWORD, which it sends instead of the
+                                   session's password; NULL: an ordinary member */
     int64_t silence_ms;         /* a peer that sends nothing for this time is lost */
     int64_t most_message_bytes; /* largest payload */
     const dcli_log *log;        /* NULL: nothing is logged */
@@ -246,9 +247,9 @@ dcl_status dcli_endpoint_meet(dcli_endpoint *endpoint, int peer, const char *add
 dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *key);
 
 /** dcli_endpoint_expect() for the session's host: it must have this key or, without keys, the password of
- *  dcli_authenticator_add_host(). Members of the session cannot impersonate it with their own key or password. @param
- *  key  its public key; "": this session has none. */
-dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key);
+ *  dcli_authenticator_add_host(). Members of the session cannot impersonate it with their own key or password, nor keep it out, because
+ *  they do not know its name. @param key  its public key; "": this session has none. @param name  its DCLI_HOST_NAME for this peer. */
+dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key, const char *name);
 
 /* ---- end of tcp ---------------------------------------------------------------------------------------------------- */
 

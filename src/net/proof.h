@@ -21,6 +21,7 @@ typedef struct dcli_secret {
 /** What a value derived from a secret is for. */
 typedef enum dcli_purpose {
     DCLI_HOST_PASSWORD = 1, /* password that the host sends to one node, if there are no keys */
+    DCLI_HOST_NAME,         /* by which one node tells the host's connection: see dcli_host_routing_id() */
     DCLI_WORD_KEY           /* key shared by the host and one node: for tags of forwarded messages */
 } dcli_purpose;
 

@@ -81,7 +81,7 @@ static int64_t most_bytes(const dcli_wire_terms *terms)
 static dcl_status copy_terms(dcli_endpoint *endpoint, dcli_wire *wire, const dcli_wire_terms *terms)
 {
     wire->last_from = wire->host = -1;
-    wire->is_host = terms->host_secret != NULL && terms->own == NULL;
+    wire->is_host = terms->host_secret != NULL;
     if (wire->is_host)
         wire->host_secret = *terms->host_secret;
     wire->silence_ms = terms->silence_ms;
@@ -203,12 +203,35 @@ static dcl_status check_address_is_new(const dcli_endpoint *endpoint, const char
     return DCL_OK;
 }
 
+size_t dcli_wire_id(const dcli_wire *wire, int peer, unsigned char id_out[DCLI_HOST_ROUTING_BYTES])
+{
+    if (peer == wire->host) {
+        memcpy(id_out, wire->host_id, sizeof wire->host_id);
+        return sizeof wire->host_id;
+    }
+    dcli_routing_id(peer, id_out);
+    return DCLI_ROUTING_BYTES;
+}
+
+/** Set the own routing id for a connection: a host has one for each node. */
+static dcl_status name_host(const dcli_wire *wire, int peer)
+{
+    char name[DCLI_KEY_HEX];
+    unsigned char id[DCLI_HOST_ROUTING_BYTES];
+    dcli_secret_derive(&wire->host_secret, DCLI_HOST_NAME, peer, name);
+    dcli_host_routing_id(name, id);
+    explicit_bzero(name, sizeof name);
+    return zmq_setsockopt(wire->outgoing, ZMQ_ROUTING_ID, id, sizeof id) == 0
+               ? DCL_OK
+               : dcli_net_fail(DCL_ERR_NETWORK, "zmq_setsockopt", "use libzmq 4.3 or newer");
+}
+
 /** Set the credentials for a connection. A host without keys has a password for each node, which no other node
  *  knows. */
 static dcl_status present(const dcli_wire *wire, int peer, const char *key)
 {
     char password[DCLI_KEY_HEX];
-    if (!wire->is_host)
+    if (!wire->is_host || wire->own != NULL)
         return dcli_wire_present(wire->outgoing, wire->own, DCLI_AUTHENTICATOR_USER, wire->password, key);
     dcli_secret_derive(&wire->host_secret, DCLI_HOST_PASSWORD, peer, password);
     dcl_status status = dcli_wire_present(wire->outgoing, NULL, DCLI_AUTHENTICATOR_HOST, password, key);
@@ -225,6 +248,8 @@ static dcl_status connect_to(dcli_wire *wire, int peer, const dcli_resolved *res
     dcl_status status = dcli_net_check_descriptors();
     if (status == DCL_OK)
         status = present(wire, peer, key);
+    if (status == DCL_OK && wire->is_host)
+        status = name_host(wire, peer);
     if (status == DCL_OK)
         status = dcli_wire_option(wire->outgoing, ZMQ_IPV6, resolved->ipv6);
     if (status != DCL_OK)
@@ -343,10 +368,13 @@ dcl_status dcli_endpoint_expect(dcli_endpoint *endpoint, int peer, const char *k
     return expect(endpoint, peer, key, DCLI_AUTHENTICATOR_USER);
 }
 
-dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key)
+dcl_status dcli_endpoint_expect_host(dcli_endpoint *endpoint, int peer, const char *key, const char *name)
 {
+    dcli_wire *wire = endpoint->link;
     dcl_status status = expect(endpoint, peer, key, DCLI_AUTHENTICATOR_HOST);
-    if (status == DCL_OK)
-        ((dcli_wire *)endpoint->link)->host = peer;
-    return status;
+    if (status != DCL_OK)
+        return status;
+    wire->host = peer;
+    dcli_host_routing_id(name, wire->host_id);
+    return DCL_OK;
 }

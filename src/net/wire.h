@@ -92,9 +92,11 @@ typedef struct dcli_wire {
     const dcli_keypair *own;
     dcli_keypair pair; /* copy of the own key pair, to which `own` points */
     char *password;
-    dcli_secret host_secret; /* for a session's host without keys: its passwords are derived from this */
-    bool is_host;            /* host_secret is set */
-    int host;                /* the peer that must have the host's key or password; -1: none */
+    dcli_secret
+        host_secret; /* for a session's host: its names and, without keys, its passwords are derived from this */
+    bool is_host;    /* host_secret is set */
+    int host;        /* the peer that must have the host's key or password, and its routing id; -1: none */
+    unsigned char host_id[DCLI_HOST_ROUTING_BYTES];
     int64_t silence_ms;
     const dcli_log *log;
     int64_t logged_ns;             /* time of the last log line about a refused connection; 0: none yet */
@@ -105,12 +107,15 @@ typedef struct dcli_wire {
     int closing;                   /* number of peers in state CLOSING */
     uint64_t taken;                /* number of messages taken so far */
     dcli_stranger stranger;        /* sender of the last message that was no peer's */
+    bool poses;                    /* the last sender has the number of the host, but not its routing id */
     bool quiet[DCLI_WIRE_SOURCES]; /* the source was found empty, and not used since: an arrival makes its descriptor
                                       readable */
     int last_from;                 /* the peer whose message was taken last; -1: none */
     int64_t refused;               /* value of endpoint->refused at the last check */
 } dcli_wire;
 
+/** The routing id of a peer that has connected. @return its length. */
+size_t dcli_wire_id(const dcli_wire *wire, int peer, unsigned char id_out[DCLI_HOST_ROUTING_BYTES]);
 /** Mark the acceptor's sources as possibly having something again. */
 void dcli_wire_stir_acceptor(dcli_wire *wire);
 void dcli_wire_stir_outgoing(dcli_wire *wire);

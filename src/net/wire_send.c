@@ -98,12 +98,12 @@ static dcl_status transmit(dcli_endpoint *endpoint, int to, zmq_msg_t *header, z
     dcli_wire *wire = endpoint->link;
     bool outgoing = wire->peer[to].address != NULL;
     void *socket = outgoing ? wire->outgoing : wire->acceptor.router;
-    unsigned char id[DCLI_ROUTING_BYTES];
-    dcli_routing_id(to, id);
+    unsigned char id[DCLI_HOST_ROUTING_BYTES];
+    size_t id_bytes = dcli_wire_id(wire, to, id);
     wire->quiet[outgoing ? DCLI_WIRE_OUTGOING : DCLI_WIRE_ACCEPTOR] = false; /* sending also processes events */
     int rc;
     do
-        rc = zmq_send(socket, id, sizeof id, ZMQ_DONTWAIT | ZMQ_SNDMORE);
+        rc = zmq_send(socket, id, id_bytes, ZMQ_DONTWAIT | ZMQ_SNDMORE);
     while (rc < 0 && zmq_errno() == EINTR);
     if (rc >= 0)
         rc = dcli_send_frame(header, socket, payload != NULL ? ZMQ_SNDMORE : 0);

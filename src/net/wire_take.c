@@ -246,13 +246,12 @@ static void drop(dcli_incoming *incoming)
 static void refuse_stranger(dcli_endpoint *endpoint, dcli_incoming *incoming, int fd)
 {
     dcli_wire *wire = endpoint->link;
-    bool claims_host = incoming->from >= 0 && incoming->from == wire->host;
     if (count_refusal(endpoint))
         DCLI_LOG(wire->log, DCLI_LOG_WARN,
                  "someone who %s claims to be peer %d%s: cut off (%" PRId64 " refused in all)",
-                 claims_host ? "has not shown the host's key" : "is not expected", incoming->from,
-                 claims_host ? ", the host" : "", endpoint->refused);
-    if (incoming->from >= 0) {
+                 wire->poses ? "has not shown the host's key" : "is not expected", incoming->from,
+                 wire->poses ? ", the host" : "", endpoint->refused);
+    if (wire->poses || (incoming->from >= 0 && incoming->from != wire->host)) {
         dcli_routing_id(incoming->from, wire->stranger.id);
         wire->stranger.bytes = DCLI_ROUTING_BYTES;
     }
@@ -272,7 +271,7 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
 {
     dcli_wire *wire = endpoint->link;
     dcli_wire_peer *peer = &wire->peer[from];
-    unsigned char id[DCLI_ROUTING_BYTES];
+    unsigned char id[DCLI_HOST_ROUTING_BYTES];
     bool expected = peer->state == DCLI_WIRE_EXPECTED;
     if ((!expected && peer->state != DCLI_WIRE_UNKNOWN) || from <= endpoint->self || peer->address != NULL)
         return false;
@@ -282,9 +281,9 @@ static bool welcome(dcli_endpoint *endpoint, int from, zmq_msg_t *header, int fd
         const char *user = zmq_msg_gets(header, "User-Id");
         snprintf(peer->key, sizeof peer->key, "%s", user != NULL ? user : "");
     }
-    dcli_routing_id(from, id);
+    size_t id_bytes = dcli_wire_id(wire, from, id);
     peer->fd = fd;
-    bool there = dcli_acceptor_claim(&wire->acceptor, fd, id, sizeof id, from);
+    bool there = dcli_acceptor_claim(&wire->acceptor, fd, id, id_bytes, from);
     dcli_wire_stir_acceptor(wire);
     if (!expected) {
         peer->state = DCLI_WIRE_UNEXPECTED;
@@ -424,8 +423,8 @@ static bool admit(dcli_endpoint *endpoint, dcli_incoming *incoming, bool by_acce
     zmq_msg_t *header = &incoming->frames->header;
     if (by_acceptor) {
         int fd = zmq_msg_get(header, ZMQ_SRCFD);
-        bool known = from >= 0 && is_welcomed(wire, from, header, fd);
-        if (!known && (from < 0 || !welcome(endpoint, from, header, fd))) {
+        bool known = from >= 0 && !wire->poses && is_welcomed(wire, from, header, fd);
+        if (!known && (from < 0 || wire->poses || !welcome(endpoint, from, header, fd))) {
             refuse_stranger(endpoint, incoming, fd);
             return false;
         }
@@ -483,6 +482,15 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return DCL_ERR_TIMEOUT;
 }
 
+/** Recognise the host by its routing id, which is none of a peer's number. Who has its number poses as it. */
+static void recognise_host(dcli_wire *wire, bool by_acceptor, int *from)
+{
+    wire->poses = by_acceptor && wire->host >= 0 && *from == wire->host;
+    if (by_acceptor && wire->host >= 0 && *from < 0 && wire->stranger.bytes == sizeof wire->host_id &&
+        memcmp(wire->stranger.id, wire->host_id, sizeof wire->host_id) == 0)
+        *from = wire->host;
+}
+
 static dcl_status take_from(dcli_endpoint *endpoint, bool by_acceptor, dcli_incoming *incoming)
 {
     dcli_wire *wire = endpoint->link;
@@ -495,6 +503,7 @@ static dcl_status take_from(dcli_endpoint *endpoint, bool by_acceptor, dcli_inco
             break;
         if (status != DCL_OK)
             return status;
+        recognise_host(wire, by_acceptor, &incoming->from);
         wire->taken++;
         if (!more)
             continue;

@@ -155,7 +155,7 @@ enum event {
 
 static dcli_message make_message(fuzz_input *input, enum event event)
 {
-    static dcli_msg_host hosts[4] = {{"host"}, {"host"}, {"host"}, {"host"}};
+    static dcli_msg_host hosts[4] = {{"host", "name"}, {"host", "name"}, {"host", "name"}, {"host", "name"}};
     dcli_message message = {0};
     int bits = fuzz_byte(input);
     switch (event) {

@@ -539,7 +539,7 @@ static dcli_msg_open random_open(test_random *random)
                           .host = pool.host,
                           .opencl = flag(random)};
     for (int i = 0; i < open.host_count; i++)
-        pool.host[i].key = string(random, DCLI_MOST_KEY);
+        pool.host[i] = (dcli_msg_host){string(random, DCLI_MOST_KEY), string(random, DCLI_MOST_KEY)};
     return open;
 }
 
@@ -728,7 +728,7 @@ static bool same_open(const dcli_msg_open *a, const dcli_msg_open *b)
         !EQUAL(nodes) || !EQUAL(chunk_bytes) || !EQUAL(host_count) || !EQUAL(opencl))
         return false;
     for (int i = 0; i < a->host_count; i++)
-        if (!STRINGS(host[i].key))
+        if (!STRINGS(host[i].key) || !STRINGS(host[i].name))
             return false;
     return true;
 }

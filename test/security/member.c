@@ -16,9 +16,12 @@
 #include <dcl/forall.h>
 
 #include "base/error.h"
+#include "net/authenticator.h"
+#include "net/endpoint.h"
 #include "net/listener.h"
 #include "net/proof.h"
 #include "net/token.h"
+#include "net/wire_socket.h"
 
 enum { VICTIM = 1, FIRST = 2, NODES = 16, HOST = NODES, SILENCE_MS = 60000, PATIENCE_MS = 60000 };
 
@@ -105,7 +108,7 @@ static dcli_received answer(dcli_message_kind kind)
 
 static void open_session(void)
 {
-    char own[DCLI_KEY_HEX], secret_key[DCLI_KEY_HEX];
+    char own[DCLI_KEY_HEX], name[DCLI_KEY_HEX], secret_key[DCLI_KEY_HEX];
     dcli_received welcome = answer(DCLI_MSG_WELCOME);
     demand(welcome.message.welcome.device_count == 1, "the worker offers another number of devices than 1");
     dcli_received_free(&welcome);
@@ -117,7 +120,8 @@ static void open_session(void)
     dcli_key_text(nodes_pair.public_key, nodes_key);
     dcli_key_text(nodes_pair.secret_key, secret_key);
     dcli_secret_derive(&secret, DCLI_HOST_PASSWORD, VICTIM, own);
-    dcli_msg_host known = {.key = has_keys ? host_key : own};
+    dcli_secret_derive(&secret, DCLI_HOST_NAME, VICTIM, name);
+    dcli_msg_host known = {.key = has_keys ? host_key : own, .name = name};
     dcli_message open = {.kind = DCLI_MSG_OPEN,
                          .open = {.session = session,
                                   .key = has_keys ? nodes_key : "",
@@ -226,22 +230,6 @@ static dcli_received hear(dcli_message_kind kind, int peer, int count, dcli_endp
     _Exit(EXIT_FAILURE);
 }
 
-/* Whether it answers the host within a time limit. */
-static bool answers_soon(int milliseconds)
-{
-    int64_t until = now_ms() + milliseconds;
-    dcli_received received;
-    bool answered = false;
-    say(host, VICTIM, (dcli_message){.kind = DCLI_MSG_COUNT, .count = {.number = 3}});
-    while (!answered && now_ms() < until) {
-        if (dcli_endpoint_receive(host, 10, &received) != DCL_OK)
-            continue;
-        answered = received.message.kind == DCLI_MSG_COUNTS;
-        dcli_received_free(&received);
-    }
-    return answered;
-}
-
 /* It works on: it answers the host. */
 static void ask_victim(int count, dcli_endpoint *others[])
 {
@@ -270,6 +258,32 @@ static void pose(const char *how, const dcli_keypair *pair, const dcli_secret *a
     dcli_endpoint_close(endpoint);
 }
 
+/* Connect with the host's number, as a member may, and say nothing: libzmq would drop the connection of another one with the same
+ * routing id in silence. */
+static void *sit_in_its_place(void)
+{
+    char key[DCLI_KEY_Z85];
+    unsigned char id[DCLI_ROUTING_BYTES];
+    void *socket = dcli_net_socket(net, ZMQ_DEALER);
+    demand(socket != NULL, "no socket");
+    dcli_routing_id(HOST, id);
+    zmq_setsockopt(socket, ZMQ_ROUTING_ID, id, sizeof id);
+    if (has_keys) {
+        check(dcli_key_parse(nodes_key, key), "the nodes' key");
+        check(dcli_present_key(socket, &nodes_pair, key), "the nodes' key");
+    } else {
+        check(dcli_present_password_as(socket, DCLI_AUTHENTICATOR_USER, password), "the nodes' password");
+    }
+    dcli_monitor monitor;
+    bool up = false;
+    check(dcli_monitor_open(net, socket, &monitor), "a monitor");
+    demand(zmq_connect(socket, address) == 0, "a silent member cannot connect");
+    dcli_monitor_handshake(&monitor, PATIENCE_MS, &up);
+    demand(up, "a silent member is not let in");
+    dcli_monitor_close(&monitor, socket);
+    return socket;
+}
+
 static void pose_as_host(void)
 {
     dcli_keypair other;
@@ -281,18 +295,10 @@ static void pose_as_host(void)
         pose("as the host, with a key of its own", &other, NULL);
     else
         pose("as the host, with another password", NULL, &guess);
-    /* ZeroMQ drops a connection in silence if another one has the same number. The other node notices the end of the last
-     * attempt some time after this program has closed it: until then the true host may have to call again. */
-    enum { TRIES = 4, LATE_MS = 15000 };
-    for (int n = 1;; n++) {
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-        set_up(NULL, 0);
-        if (answers_soon(LATE_MS))
-            break;
-        demand(n < TRIES, "the other node does not answer the host");
-        dcli_endpoint_close(host);
-    }
+    void *silent = sit_in_its_place();
+    set_up(NULL, 0);
     ask_victim(0, NULL);
+    zmq_close(silent);
 }
 
 static void say_all(void)
