@@ -92,6 +92,8 @@ void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds)
     endpoint->spin_ns = nanoseconds > 0 ? nanoseconds : endpoint->usual_spin_ns;
 }
 
+void dcli_endpoint_set_needed(dcli_endpoint *endpoint, bool needed) { endpoint->needed = needed; }
+
 bool dcli_endpoint_crowds(const dcli_endpoint *endpoint)
 {
     return endpoint->transport->by_threads && endpoint->usual_spin_ns < DCLI_LONG_SPIN_NS;

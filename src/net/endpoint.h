@@ -127,6 +127,7 @@ struct dcli_endpoint {
     int self, peer_count;
     bool followed;                  /* the message that is being sent is (dcli_message.followed) */
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
+    bool needed;                    /* set by dcli_endpoint_set_needed() */
     bool
         bulky; /* libzmq moves a payload of DCLI_BULK_BYTES or more: one was sent since the last receive, or that brought one */
     struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */

@@ -155,6 +155,9 @@ bool dcli_endpoint_seems_ready(const dcli_endpoint *endpoint);
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
  *  number of processors. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
+/** Set whether the caller of later receives cannot go on without a message of a peer. While a thread of raised priority
+ *  (base/slice.h) polls for such a message, it gives its priority up later. */
+void dcli_endpoint_set_needed(dcli_endpoint *endpoint, bool needed);
 /** Whether a thread that polls may keep a processor from the threads through which its messages come: those of libzmq,
  *  unless there are about two processors for each peer. */
 bool dcli_endpoint_crowds(const dcli_endpoint *endpoint);

@@ -101,14 +101,17 @@ static bool is_over(const dcli_endpoint *endpoint, int64_t until_ns)
            dcli_monotonic_ns() >= until_ns;
 }
 
-/* Poll. After a while, threads of the usual priority may run, too: one of them may be about to send something. Not before, because
- * then what a peer sends at once would be seen later. */
+/* Poll. A thread of raised priority that expects a message of a peer keeps its priority for a while, because threads of the
+ * usual priority would delay what it sees. After that, or if it expects none, they may run, too: one of them may be about
+ * to send something. */
 static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
 {
     enum { ALONE_NS = 20000 };
-    int64_t alone_ns = dcli_min(until_ns, dcli_monotonic_ns() + ALONE_NS);
-    while (!is_over(endpoint, alone_ns))
-        dcli_endpoint_pause(endpoint);
+    if (endpoint->needed) {
+        int64_t alone_ns = dcli_min(until_ns, dcli_monotonic_ns() + ALONE_NS);
+        while (!is_over(endpoint, alone_ns))
+            dcli_endpoint_pause(endpoint);
+    }
     if (is_over(endpoint, until_ns))
         return;
     dcli_slice_lower();

@@ -329,8 +329,10 @@ static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
     dcli_watch_sleep(worker->terms.watch, true);
     if (worker->is_host)
         atomic_store_explicit(&worker->as_host->resting, true, memory_order_relaxed);
-    else
+    else {
         dcli_endpoint_spin(worker->endpoint, leaves_processor(worker) ? AT_ONCE_NS : 0);
+        dcli_endpoint_set_needed(worker->endpoint, !dcli_node_idle(worker->node));
+    }
     return receive(worker, milliseconds, &any);
 }
 

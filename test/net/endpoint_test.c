@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/slice.h"
 #include "net/endpoint.h"
 #include "net/refused.h"
 
@@ -438,6 +440,64 @@ Test(endpoint, waiting_ends_at_its_time)
     double waited = milliseconds_now() - start;
     cr_expect(waited >= 30 && waited < 5000, "%f ms", waited);
     close_group(&g);
+}
+
+/* A transport that records the priority at which the receiving thread polls. */
+static const dcli_transport *observed;
+static int polls,
+    polled_priority; /* priority at the third poll of a receive: the first two may come before it changes */
+
+static bool observe(const dcli_endpoint *endpoint)
+{
+    if (++polls == 3)
+        polled_priority = dcli_slice_priority();
+    return observed->seems_ready(endpoint);
+}
+
+static int priority_of_polling(dcli_endpoint *endpoint, bool needed)
+{
+    dcli_received received;
+    dcli_endpoint_spin(endpoint, 1000000);
+    dcli_endpoint_set_needed(endpoint, needed);
+    polled_priority = 0;
+    for (int n = 0; n < 1000 && polled_priority == 0;
+         n++) { /* of a thread that is interrupted, a poll may be the last one */
+        polls = 0;
+        cr_expect_eq(dcli_endpoint_receive(endpoint, 1, &received), DCL_ERR_TIMEOUT);
+    }
+    return polled_priority;
+}
+
+static void *poll_raised(void *priorities_out)
+{
+    int *priority = priorities_out;
+    const struct sched_param one = {.sched_priority = 1};
+    if (pthread_setschedparam(pthread_self(), SCHED_RR, &one) != 0 || !dcli_slice_shorten())
+        return NULL;
+    group g = open_group();
+    dcli_transport transport = *g.peer[0]->transport;
+    observed = g.peer[0]->transport;
+    transport.seems_ready = observe;
+    g.peer[0]->transport = &transport;
+    priority[0] = priority_of_polling(g.peer[0], false);
+    priority[1] = priority_of_polling(g.peer[0], true);
+    priority[2] = dcli_slice_priority();
+    g.peer[0]->transport = observed;
+    close_group(&g);
+    return NULL;
+}
+
+Test(endpoint, raised_priority_is_given_back_while_nothing_is_needed)
+{
+    pthread_t thread;
+    int priority[3] = {0};
+    cr_assert_eq(pthread_create(&thread, NULL, poll_raised, priority), 0);
+    pthread_join(thread, NULL);
+    if (priority[2] == 0)
+        cr_skip_test("this process may not have real-time priorities");
+    cr_expect_eq(priority[0], 1, "idle: %d", priority[0]);
+    cr_expect(priority[1] == 2 || priority[1] == 1, "needed: %d", priority[1]); /* 1 after 20 us */
+    cr_expect_eq(priority[2], 2, "afterwards: %d", priority[2]);
 }
 
 static void pause_ms(int milliseconds)
