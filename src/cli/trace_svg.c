@@ -26,8 +26,8 @@ static const cli_font row_font = {11, grey, false, false, CLI_RIGHT};
 static const cli_font tick_font = {11, grey, false, false, CLI_MIDDLE};
 static const cli_font note_font = {11, grey, false, false, CLI_LEFT};
 
-/* Colours of the tracks: each differs from all others in lightness, so also in print without colours. Names of kernels
- * are written on the first. */
+/* Colours of the tracks: each differs from all others in lightness, so also in print without colours. Bars in
+ * the colour of CLI_COMPUTE have the names of their kernels on them. */
 static const char *const colours[CLI_TRACKS] = {
     [CLI_COMPUTE] = "#0b3c6f", [CLI_IN] = "#4a9fd8",      [CLI_OUT] = "#86c9a7",
     [CLI_WIRE] = "#f3d06a",    [CLI_WAITING] = "#b0302a", [CLI_PREPARING] = "#808080"};

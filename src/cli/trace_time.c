@@ -214,7 +214,7 @@ struct known {
     struct moments waits; /* by begin, as `work` */
     struct list ended;    /* the work that took time, by its end */
     struct list arrived;  /* chunks, by their arrival */
-    struct list causes;   /* packs and launches of numbered operations, in the order of compare_causes() */
+    struct list causes; /* packs and launches of numbered operations, sorted by compare_causes() for a binary search */
 };
 
 struct path {

@@ -94,7 +94,7 @@ typedef struct dcli_memory_place {
     int descriptor; /* descriptor of the memfd or peer memory: borrowed, close-on-exec */
     size_t offset;  /* in bytes */
     int owner;      /* peer memory: the number that its readers give to the node that owns it */
-    void *host;     /* set by those who pass a place on: its address in this process; NULL: peer memory */
+    void *host;     /* address in this process, set by the caller before the place is passed on; NULL: peer memory */
     /* Peer memory: its pieces (one or several allocations), which are numbered from `memfd` on; otherwise 0 and NULL. */
     int piece_count;
     size_t piece_bytes;

@@ -288,7 +288,7 @@ static bool make_payload(icd_device *device, icd_transfer *transfer, int64_t len
     return true;
 }
 
-/* Send one chunk. The transfer stays: only this thread ends it. */
+/* Send one chunk. The transfer exists meanwhile, because only this thread ends transfers. */
 static bool send_chunk(icd_device *device, icd_transfer *transfer, int64_t length)
 {
     dcli_payload payload;

@@ -370,7 +370,7 @@ struct icd_question {
     icd_question *next;
     int64_t number;
     int kind;       /* of a QUERY to send: a dcli_question_kind; 0: a command asks it */
-    int64_t object; /* of the QUERY */
+    int64_t object; /* number of the object that the QUERY is about */
     bool answered;
     cl_int status;
     icd_fact *fact; /* [fact_count] texts end with '\0', which `bytes` counts */

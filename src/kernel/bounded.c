@@ -410,7 +410,7 @@ static int read_nested(struct reader *r, struct part part)
 /* Evaluate a part. @return its node, NONE: it is unknown. */
 static int read_part(struct reader *r, struct part part)
 {
-    r->depth++; /* a variable may be declared by its own name */
+    r->depth++; /* limits the recursion: the value of a variable may contain the variable itself */
     int n = r->depth <= MOST_DEPTH ? read_nested(r, part) : NONE;
     r->depth--;
     return n;

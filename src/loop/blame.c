@@ -56,7 +56,7 @@ static void note_skew(dcli_loops_sets *sets, const dcli_loops_failure *failure, 
     dcli_text_free(&sum);
 }
 
-/* Report a dependence between threads, by an example of two iterations: in the first iteration of the hosts that has
+/* Report a dependence between threads, by an example of two iterations: in the first iteration of the host loops that has
  * such a pair. */
 static void complain_cross(dcli_loops_sets *sets, const dcli_loops_failure *failure, dcli_loops_complaints *complaints)
 {
@@ -133,7 +133,7 @@ void dcli_loops_blame(dcli_loops_sets *sets, const dcli_loops_failure *failure, 
             s++;
         dcli_loops_complain(
             complaints, tree->statement[s].place, "mixed",
-            "this statement and others depend on each other in a circle, but write elements of arrays of "
+            "this statement and others depend on each other in a cycle, but write elements of arrays of "
             "different shapes, or at different subscripts of the same loops");
         dcli_loops_note(complaints, "split the loops, or give each variable one user");
         return;

@@ -1,7 +1,7 @@
 /* loop/cut.c - cut loops where a statement meets the elements that it reads.
  *
  * A statement such as A[i][j] = f(A[i][j], A[i][k], A[k][j]), in loops over i and j inside of one over k, writes row k and column k, which
- * its other iterations read. So they depend on each other in a circle, and none of the loops is parallel. If the loop over j is cut into
+ * its other iterations read. So they depend on each other in a cycle, and none of the loops is parallel. If the loop over j is cut into
  * j < k, j = k and j > k, and the loop over i alike, each part is a statement of its own, and parts depend on each other in one direction
  * only. The order of the iterations does not change.
  * Source: M. Griebl, P. Feautrier, C. Lengauer, "Index set splitting", Int. J. of Parallel Programming 28 (2000). */

@@ -89,7 +89,7 @@ static double count_box(const dcl_grid *grid, const isl_set *set)
 
 /* ---- one iteration of the program's loops ----------------------------------------------------------------------------- */
 
-/* Choose an iteration of the hosts in which a statement runs: near the middle of each loop. */
+/* Choose an iteration of the host loops in which a statement runs: near the middle of each loop. */
 static bool choose_hosts(const dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts, int64_t counter_out[])
 {
     isl_set *set = isl_set_copy(sets->domain[s]);
@@ -113,7 +113,7 @@ static bool choose_hosts(const dcli_loops_sets *sets, int s, const dcli_loops_ho
     return found;
 }
 
-/* Fix the parameters of a set at the counters of the hosts. @param set  taken. */
+/* Fix the parameters of a set at the counters of the host loops. @param set  taken. */
 static isl_set *fix_hosts(isl_set *set, const dcli_loops_hosts *hosts, const int64_t counter[])
 {
     for (int k = 0; k < hosts->count; k++) {
@@ -200,7 +200,7 @@ static bool reads_others(const dcli_loops_operation *operation, const dcli_loops
            read->symbol == array && !operation->own[s][r];
 }
 
-/* The elements of an array that an operation reads in one iteration of the hosts; NULL: none. */
+/* The elements of an array that an operation reads in one iteration of the host loops; NULL: none. */
 static isl_set *elements_of_all(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array,
                                 const int64_t counter[])
 {

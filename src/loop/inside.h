@@ -13,9 +13,9 @@
 typedef uint64_t dcli_loops_mask;
 static inline bool dcli_loops_in(dcli_loops_mask mask, int n) { return (mask >> n & 1) != 0; }
 
-/** The loops that the program runs around an operation, the outermost first. Counter k of the program is that of
- *  `loop[k]`. It may also be the counter of other loops around other statements, whose iterations then run beside each
- *  other: those at depth[k]. */
+/** The *host loops* of an operation: the loops that the program runs around it, the outermost first. Counter k of the
+ *  program is that of `loop[k]`. It may also be the counter of loops around other statements, at depth[k] of each: then
+ *  iterations of equal counters belong to one operation. */
 typedef struct dcli_loops_hosts {
     int count, loop[DCLI_LOOPS_DEPTH];
     int8_t depth[DCLI_LOOPS_DEPTH][DCLI_LOOPS_STATEMENTS]; /* by statement around which the program runs it */
@@ -45,7 +45,7 @@ typedef struct dcli_loops_run {
     int turned;    /* FIXED: 1 or -1: threads run the loop inside this loop, whose counter is in `rest`, around this
                       loop, upwards or downwards; 0: they do not */
     dcli_loops_linear rest;
-    isl_set *range; /* FREE: the values of the counter, from the least to the greatest, by the counters of the hosts */
+    isl_set *range; /* FREE: the values of the counter, from least to greatest, by the counters of the host loops */
     isl_pw_aff *low, *high; /* FREE: the least and the greatest of these values */
 } dcli_loops_run;
 
@@ -54,7 +54,7 @@ typedef struct dcli_loops_copy {
     int array, rank;
     dcli_loops_place place;                             /* place of the first of these reads */
     char body[96];                                      /* copy(i,j) = from(i,j); */
-    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the hosts */
+    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the host loops */
 } dcli_loops_copy;
 
 /** A condition that the indices x of threads fulfil: constant + sum of index[r] * x[r] + sum of host[k] * (counter k of
@@ -86,7 +86,7 @@ typedef struct dcli_loops_operation {
     int slant_count;
     dcli_loops_slant slant[DCLI_LOOPS_SLANTS];
     isl_set *over; /* only threads of the box that are in this set are started; NULL: all are */
-    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK];   /* of the box, by the counters of the hosts */
+    isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK];   /* of the box, by the counters of the host loops */
     bool own[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];    /* a read is of the thread's own element */
     bool copied[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS]; /* a read is of the copy that is made before the operation */
     bool mixed[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* a read is of the copy, unless it is of the thread's own
@@ -169,10 +169,10 @@ dcli_loops_operation *dcli_loops_lines_try(dcli_loops_sets *sets, dcli_loops_mas
 bool dcli_loops_is_thin(const dcli_loops_operation *operation, int axis);
 void dcli_loops_operation_free(dcli_loops_operation *operation);
 
-/** The iterations of a statement in the iteration of the hosts that the parameters name. */
+/** The iterations of a statement in the iteration of the host loops that the parameters name. */
 isl_set *dcli_loops_at(dcli_loops_sets *sets, int s, const dcli_loops_hosts *hosts);
-/** Restrict a map from iterations of statement s to those of t: both in the iteration of the hosts that the parameters
- *  name, as for dcli_loops_at(). Takes the map. */
+/** Restrict a map from iterations of statement s to those of t: both in the iteration of the host loops that the
+ *  parameters name, as for dcli_loops_at(). Takes the map. */
 isl_map *dcli_loops_both_at(dcli_loops_sets *sets, isl_map *map, int s, int t, const dcli_loops_hosts *hosts);
 /** Put the parameters: `[p0,p1] -> `. */
 void dcli_loops_put_parameters(dcli_text *out, const dcli_loops_hosts *hosts);
@@ -209,13 +209,13 @@ isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation 
 /** A map from threads to the elements that read r of statement s reaches in them. */
 isl_map *dcli_loops_reached(const dcli_loops_operation *operation, const dcli_loops_sets *sets, int s, int r);
 
-/** The elements that read r of statement s reaches in an iteration of the hosts. */
+/** The elements that read r of statement s reaches in an iteration of the host loops. */
 isl_set *dcli_loops_elements(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r);
 /** The elements that the read reaches if conditions of the body are ignored, which is what DCL derives from its
  *  loops. */
 isl_set *dcli_loops_elements_derived(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r);
 
-/** How many elements of an array an operation reads in one iteration of the hosts, and how many are in the box around
+/** How many elements of an array an operation reads in one iteration of the host loops, and how many are in the box around
  *  one of its reads. */
 typedef struct dcli_loops_excess {
     double read, box;       /* elements */
@@ -229,7 +229,7 @@ bool dcli_loops_find_excess(dcli_loops_sets *sets, const dcli_loops_operation *o
                             dcli_loops_excess *out);
 
 /** Whether the box of an operation has more than twice as many threads as the boxes of its two parts together, in an
- *  iteration of the hosts. */
+ *  iteration of the host loops. */
 bool dcli_loops_box_is_larger(dcli_loops_sets *sets, const dcli_loops_operation *together,
                               const dcli_loops_operation *a, const dcli_loops_operation *b);
 

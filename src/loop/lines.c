@@ -75,7 +75,7 @@ void dcli_loops_put_line_element(dcli_loops_writer *writer, const dcli_loops_acc
 
 /* ---- strips -------------------------------------------------------------------------------------------------------- */
 
-/* Whether threads run a loop in or at a node in order. */
+/* Whether a node is, or contains, a loop that each thread runs in order. */
 static bool runs_in_order(const dcli_loops_writer *writer, const dcli_loops_node *node)
 {
     if (!dcli_loops_holds(writer, node))

@@ -367,7 +367,7 @@ isl_map *dcli_loops_unguarded(dcli_loops_sets *sets, const dcli_loops_operation 
 
 /* ---- conditions --------------------------------------------------------------------------------------------------- */
 
-/* Restrict a map between iterations of s and t to one iteration of the hosts, and convert it to a map between the
+/* Restrict a map between iterations of s and t to one iteration of the host loops, and convert it to a map between the
  * threads that run them. @param map  taken. */
 static isl_map *between_threads(dcli_loops_sets *sets, const dcli_loops_operation *operation, isl_map *map, int s,
                                 int t)
@@ -380,7 +380,7 @@ static isl_map *between_threads(dcli_loops_sets *sets, const dcli_loops_operatio
 /* Remove the pairs of equal threads from a map between threads. */
 static isl_map *of_others(isl_map *map) { return isl_map_subtract(map, isl_map_identity(isl_map_get_space(map))); }
 
-/* Whether no dependence leads from one thread to another in one iteration of the hosts. Exempt are reads of elements
+/* Whether no dependence leads from one thread to another in one iteration of the host loops. Exempt are reads of elements
  * that are written later: they are marked to read a copy. */
 static bool stay_in_threads(dcli_loops_sets *sets, dcli_loops_operation *operation, dcli_loops_why *why)
 {
@@ -405,7 +405,7 @@ bool dcli_loops_values_reach(dcli_loops_sets *sets, const dcli_loops_operation *
 {
     if (!dcli_loops_in(operation->statements, flow->source))
         return false;
-    /* the flow in one iteration of the hosts is all of the flow */
+    /* the flow in one iteration of the host loops is all of the flow */
     isl_map *here = dcli_loops_both_at(sets, isl_map_copy(flow->map), flow->source, flow->sink, &operation->hosts);
     isl_set *sinks = isl_map_range(
         isl_map_intersect_range(isl_map_copy(flow->map), dcli_loops_at(sets, flow->sink, &operation->hosts)));
@@ -580,7 +580,7 @@ static bool is_parallel(const dcli_loops_sets *sets, const dcli_loops_operation 
 
 /* ---- lines -------------------------------------------------------------------------------------------------------- */
 
-/* Add what an access touches in an iteration of the hosts to a set of elements; NULL: none yet. */
+/* Add what an access touches in an iteration of the host loops to a set of elements; NULL: none yet. */
 static isl_set *add_elements(dcli_loops_sets *sets, isl_set *all, isl_map *access, int s, const dcli_loops_hosts *hosts)
 {
     isl_set *set = isl_map_range(isl_map_intersect_domain(isl_map_copy(access), dcli_loops_at(sets, s, hosts)));

@@ -25,7 +25,7 @@ typedef struct dcli_loops_partition {
 } dcli_loops_partition;
 
 /** Find a partition.
- *  @param statements  those that are partitioned, in one iteration of the hosts.
+ *  @param statements  those that are partitioned, in one iteration of the host loops.
  *  @param operation   reads that it redirects to copies are no dependences; NULL: all are.
  *  @return yours, verified; end it with dcli_free(). NULL: none was found within the limit of isl's operations, or
  *  there is no memory. */
@@ -33,7 +33,7 @@ dcli_loops_partition *dcli_loops_partition_find(dcli_loops_sets *sets, dcli_loop
                                                 const dcli_loops_hosts *hosts, const dcli_loops_operation *operation,
                                                 dcli_loops_path path);
 
-/** Whether no dependence leads from one thread to another, and no number is negative, in one iteration of the hosts. */
+/** Whether no dependence leads from one thread to another, and no number is negative, in one iteration of the host loops. */
 bool dcli_loops_partition_verify(dcli_loops_sets *sets, const dcli_loops_partition *partition,
                                  const dcli_loops_hosts *hosts, const dcli_loops_operation *operation);
 
@@ -42,7 +42,7 @@ bool dcli_loops_partition_verify(dcli_loops_sets *sets, const dcli_loops_partiti
 bool dcli_loops_partition_refines(dcli_loops_sets *sets, const dcli_loops_partition *a, const dcli_loops_partition *b,
                                   const dcli_loops_hosts *hosts);
 
-/** The number of threads along number n of a component; -1: it depends on the counters of the hosts. */
+/** The number of threads along number n of a component; -1: it depends on the counters of the host loops. */
 int64_t dcli_loops_partition_threads(dcli_loops_sets *sets, const dcli_loops_partition *partition, int component, int n,
                                      const dcli_loops_hosts *hosts);
 

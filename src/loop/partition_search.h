@@ -7,7 +7,7 @@
 /** Pairs of iterations that are to run in one thread. */
 typedef struct dcli_partition_pair {
     int source, sink;
-    isl_map *map; /* in one iteration of the hosts */
+    isl_map *map; /* in one iteration of the host loops */
 } dcli_partition_pair;
 
 typedef struct dcli_partition_search {

@@ -1,6 +1,6 @@
 /* loop/plan.c - plan a nest: which statements are an operation together, and which loops the program runs around them.
  *
- * Statements that depend on each other in a circle stay together; the others are separate steps, in an order that keeps
+ * Statements that depend on each other in a cycle stay together; the others are separate steps, in an order that keeps
  * all dependences, as near to the program's as possible. Statements are one operation if loop/operation.c agrees.
  * Otherwise the program runs a loop around them, and their iterations in one iteration of this loop are planned in the
  * same way.
@@ -138,21 +138,21 @@ static void find_graph(struct planner *planner, dcli_loops_mask statements, cons
                 graph->reach[s] |= graph->reach[k];
 }
 
-/* The statements that are in a circle of dependences with s, and s. */
-static dcli_loops_mask circle_of(const struct graph *graph, int s)
+/* The strongly connected component of s: s, and the statements that are in a cycle of dependences with it. */
+static dcli_loops_mask component_of(const struct graph *graph, int s)
 {
-    dcli_loops_mask circle = (dcli_loops_mask)1 << s;
+    dcli_loops_mask component = (dcli_loops_mask)1 << s;
     for (int t = 0; t < DCLI_LOOPS_STATEMENTS; t++)
         if (dcli_loops_in(graph->reach[s], t) && dcli_loops_in(graph->reach[t], s))
-            circle |= (dcli_loops_mask)1 << t;
-    return circle;
+            component |= (dcli_loops_mask)1 << t;
+    return component;
 }
 
-/* Whether nothing that remains must run before a circle. */
-static bool is_ready(const struct graph *graph, dcli_loops_mask remaining, dcli_loops_mask circle)
+/* Whether no remaining statement outside a component must run before it. */
+static bool is_ready(const struct graph *graph, dcli_loops_mask remaining, dcli_loops_mask component)
 {
     for (int s = 0; s < DCLI_LOOPS_STATEMENTS; s++)
-        if (dcli_loops_in(remaining & ~circle, s) && (graph->after[s] & circle) != 0)
+        if (dcli_loops_in(remaining & ~component, s) && (graph->after[s] & component) != 0)
             return false;
     return true;
 }
@@ -414,16 +414,16 @@ static bool host_some_loop(struct planner *planner, dcli_loops_mask statements, 
 /* Whether joining two parts into one operation would start more than twice the threads that the parts need, as for
  * the first and the last column of an array. Statements that use each other's variables are joined all the same. */
 static bool has_idle_threads(struct planner *planner, const dcli_loops_operation *together,
-                             const dcli_loops_operation *open, dcli_loops_mask circle)
+                             const dcli_loops_operation *open, dcli_loops_mask component)
 {
     dcli_loops_why why;
     for (int64_t n = 0; n < planner->sets->flow_count; n++) {
         const dcli_loops_flow *f = &planner->sets->flow[n];
-        if ((dcli_loops_in(circle, f->source) && dcli_loops_in(open->statements, f->sink)) ||
-            (dcli_loops_in(circle, f->sink) && dcli_loops_in(open->statements, f->source)))
+        if ((dcli_loops_in(component, f->source) && dcli_loops_in(open->statements, f->sink)) ||
+            (dcli_loops_in(component, f->sink) && dcli_loops_in(open->statements, f->source)))
             return false;
     }
-    dcli_loops_operation *other = dcli_loops_operation_try(planner->sets, circle, &together->hosts, &why);
+    dcli_loops_operation *other = dcli_loops_operation_try(planner->sets, component, &together->hosts, &why);
     bool idle = other != NULL && open->box != NULL && other->box != NULL && together->box != NULL &&
                 dcli_loops_box_is_larger(planner->sets, together, open, other);
     if (other != NULL)
@@ -471,24 +471,24 @@ static bool are_better_as_elements(struct planner *planner, dcli_loops_mask stat
     return better;
 }
 
-/* Make the open operation and a circle one operation on lines. The open operation must compute lines along the same
- * axis, or elements with one index only along it; and the circle must not be faster as an operation of elements.
+/* Make the open operation and a component one operation on lines. The open operation must compute lines along the same
+ * axis, or elements with one index only along it; and the component must not be faster as an operation of elements.
  * @return NULL: this is not possible. */
-static dcli_loops_operation *join_lines(struct planner *planner, dcli_loops_mask circle,
+static dcli_loops_operation *join_lines(struct planner *planner, dcli_loops_mask component,
                                         const dcli_loops_operation *open, const dcli_loops_hosts *hosts)
 {
-    dcli_loops_operation *operation = try_lines(planner, circle | open->statements, hosts);
+    dcli_loops_operation *operation = try_lines(planner, component | open->statements, hosts);
     if (operation != NULL &&
         ((open->along >= 0 && open->along != operation->along) ||
          (open->along < 0 && (open->output_count == 0 || !dcli_loops_is_thin(open, operation->along))) ||
-         are_better_as_elements(planner, circle, hosts, operation->along))) {
+         are_better_as_elements(planner, component, hosts, operation->along))) {
         dcli_loops_operation_free(operation);
         return NULL;
     }
     return operation;
 }
 
-/* Join a circle (statements that depend on each other) that is ready to the open operation. @return false: none can
+/* Join a component that is ready to the open operation. @return false: none can
  * be joined. */
 static bool extend_open(struct planner *planner, const struct graph *graph, dcli_loops_mask *remaining,
                         const dcli_loops_hosts *hosts, struct sequence *sequence)
@@ -496,40 +496,40 @@ static bool extend_open(struct planner *planner, const struct graph *graph, dcli
     if (sequence->open == NULL)
         return false;
     for (int s = 0; s < planner->tree->statement_count; s++) {
-        dcli_loops_mask circle = circle_of(graph, s), together = circle | sequence->open->statements;
+        dcli_loops_mask component = component_of(graph, s), together = component | sequence->open->statements;
         dcli_loops_why why;
-        if (!dcli_loops_in(*remaining, s) || !is_ready(graph, *remaining, circle) ||
-            !share_loop(planner, circle, sequence->open->statements, hosts))
+        if (!dcli_loops_in(*remaining, s) || !is_ready(graph, *remaining, component) ||
+            !share_loop(planner, component, sequence->open->statements, hosts))
             continue;
         dcli_loops_operation *operation = dcli_loops_operation_try(planner->sets, together, hosts, &why);
-        if (operation != NULL && has_idle_threads(planner, operation, sequence->open, circle)) {
+        if (operation != NULL && has_idle_threads(planner, operation, sequence->open, component)) {
             dcli_loops_operation_free(operation);
             continue;
         }
         if (operation == NULL && !planner->sets->failed)
-            operation = join_lines(planner, circle, sequence->open, hosts);
+            operation = join_lines(planner, component, sequence->open, hosts);
         if (operation == NULL)
             continue;
         dcli_loops_operation_free(sequence->open);
         sequence->open = operation;
-        *remaining &= ~circle;
+        *remaining &= ~component;
         return true;
     }
     return false;
 }
 
-static bool plan_circle(struct planner *planner, dcli_loops_mask circle, const dcli_loops_hosts *hosts,
-                        struct sequence *sequence)
+static bool plan_component(struct planner *planner, dcli_loops_mask component, const dcli_loops_hosts *hosts,
+                           struct sequence *sequence)
 {
     dcli_loops_why why;
-    dcli_loops_operation *operation = dcli_loops_operation_try(planner->sets, circle, hosts, &why);
+    dcli_loops_operation *operation = dcli_loops_operation_try(planner->sets, component, hosts, &why);
     if (operation == NULL && !planner->sets->failed)
-        operation = try_lines(planner, circle, hosts);
+        operation = try_lines(planner, component, hosts);
     close_open(planner, sequence);
     sequence->open = operation;
     if (operation != NULL)
         return true;
-    return !planner->sets->failed && host_some_loop(planner, circle, hosts, &why, sequence);
+    return !planner->sets->failed && host_some_loop(planner, component, hosts, &why, sequence);
 }
 
 static bool plan_region(struct planner *planner, dcli_loops_mask statements, const dcli_loops_hosts *hosts,
@@ -542,12 +542,12 @@ static bool plan_region(struct planner *planner, dcli_loops_mask statements, con
         if (extend_open(planner, &graph, &remaining, hosts, out))
             continue;
         int s = 0;
-        while (!dcli_loops_in(remaining, s) || !is_ready(&graph, remaining, circle_of(&graph, s)))
-            s++; /* some circle is ready: circles do not depend on each other in a circle */
-        dcli_loops_mask circle = circle_of(&graph, s);
-        if (!plan_circle(planner, circle, hosts, out))
+        while (!dcli_loops_in(remaining, s) || !is_ready(&graph, remaining, component_of(&graph, s)))
+            s++; /* some component is ready: components do not depend on each other in a cycle */
+        dcli_loops_mask component = component_of(&graph, s);
+        if (!plan_component(planner, component, hosts, out))
             break;
-        remaining &= ~circle;
+        remaining &= ~component;
     }
     close_open(planner, out);
     return remaining == 0 && !planner->sets->failed;

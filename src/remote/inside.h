@@ -217,7 +217,7 @@ typedef struct dcli_peers {
     int64_t eager_bytes;  /* sent to other servers, which have not taken them */
     int64_t small_due_ns; /* when the first small transfer is granted that has not come; 0: none */
     int64_t told_count;
-    dcli_told told[DCLI_TOLD]; /* the last ones, in a ring */
+    dcli_told told[DCLI_TOLD]; /* the latest ends: number n, of told_count, is at n % DCLI_TOLD */
 } dcli_peers;
 
 /** Facts of an ANSWER that is being written. */
