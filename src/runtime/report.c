@@ -214,10 +214,14 @@ static dcl_status find_reach(dcli_report *report, const dcli_planned *planned, s
     int self = report->seen.node >= 0 ? report->seen.node : dcli_layout_node(space, 0);
     dcli_node_list partners = {0};
     dcl_status status = DCL_OK;
+    bool unknown = false;
     for (int a = 0; a < body->access_count && status == DCL_OK; a++)
         status = dcli_operation_subscripts(operation, a, &all->own[a], &all->base[a]);
-    if (status == DCL_OK)
-        status = dcli_find_partners(operation, all->own, all->base, self, planned->cluster->host, &partners);
+    for (int a = 0; a < body->access_count && status == DCL_OK; a++)
+        unknown = unknown || has_unknown_reach(operation, a, &all->own[a], all->base);
+    if (status != DCL_OK || !unknown) /* finding partners takes about as long as planning */
+        return status;
+    status = dcli_find_partners(operation, all->own, all->base, self, planned->cluster->host, &partners);
     bool every = partners.count + (dcli_layout_place(space, self) >= 0) >= space->node_count;
     dcli_node_list_free(&partners);
     for (int a = 0; a < body->access_count && status == DCL_OK && every && report->seen.all_to_all == NULL; a++) {
