@@ -76,6 +76,14 @@ typedef struct dcli_source {
                          replica's own indices */
 } dcli_source;
 
+/** What a node's part has of a footprint. */
+typedef struct dcli_found {
+    int node;    /* -1: nothing is known */
+    bool covers; /* `largest` contains the footprint, and kernels can be bound to it */
+    dcl_box foot, seen;
+    dcli_region largest; /* the largest region of the footprint in the part; box.rank 0: there is none */
+} dcli_found;
+
 /** Which indices of a loop body are planned. */
 typedef enum dcli_share {
     DCLI_SHARE_ALL,
@@ -118,6 +126,8 @@ typedef struct dcli_builder {
     dcli_subscripts own[DCLI_MAX_ACCESSES];        /* subscripts of each access as in the body, for the view's grid */
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts of each access for the array's grid: equal to `own`
                                                       if there is no view */
+    dcli_found found[DCLI_MAX_ACCESSES];           /* of the last footprint that was looked for in a part of several
+                                                      regions: an access by keys has the same one in all works */
 } dcli_builder;
 
 /* Append a zeroed entry, or `count` of them, to a list of the plan; a new batch refers to the ends of the other lists.

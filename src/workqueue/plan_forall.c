@@ -205,45 +205,59 @@ static bool is_usable(const dcli_builder *builder, int a, const dcli_region *reg
     return true;
 }
 
-/* Test whether one node's part contains the whole footprint in one region; if so, this becomes view->region.
- * *largest_out is the largest region of the footprint in that part (box.rank 0: none). */
-static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
-                          dcli_region *largest_out)
+/* Search a node's part for a footprint, region by region. *found_out is the result. */
+static dcl_status search_part(dcli_builder *builder, int a, int node, const struct dcli_view *view,
+                              dcli_found *found_out)
 {
     const dcli_layout *layout = dcli_layout_of(builder, a);
     const dcl_box *box = &view->foot;
+    const dcli_region *largest = NULL;
     dcl_box inside, whole;
     if (view->leaves) {
         whole = dcl_box_of(&layout->grid);
         dcli_box_intersect(box, &whole, &inside);
         box = &inside;
     }
-    const dcli_region *one, *largest = NULL;
-    dcl_status status = dcli_builder_one(builder, dcli_param_of(builder, a), node, &one);
-    if (status == DCL_OK && one != NULL) { /* no list is needed */
-        if (!dcli_region_cut(one, box, largest_out))
-            largest_out->box.rank = 0;
-        *covers_out = largest_out->box.rank > 0 && dcli_region_covers(largest_out, &view->foot) &&
-                      is_usable(builder, a, largest_out, view);
-        if (*covers_out)
-            view->region = *largest_out;
-        return status;
-    }
-    if (status == DCL_OK)
-        status = dcli_builder_regions(builder, dcli_param_of(builder, a), node, box);
+    dcl_status status = dcli_builder_regions(builder, dcli_param_of(builder, a), node, box);
     for (int64_t r = 0; r < builder->regions.count; r++) {
         const dcli_region *region = &builder->regions.region[r];
         if (largest == NULL || dcli_box_elements(&region->box) > dcli_box_elements(&largest->box))
             largest = region;
     }
-    if (largest != NULL)
-        *largest_out = *largest;
-    else
-        largest_out->box.rank = 0;
-    *covers_out =
+    found_out->node = status == DCL_OK ? node : -1;
+    found_out->foot = view->foot;
+    found_out->seen = view->seen;
+    found_out->covers =
         builder->regions.count == 1 && dcli_region_covers(largest, &view->foot) && is_usable(builder, a, largest, view);
+    if (largest != NULL)
+        found_out->largest = *largest;
+    else
+        found_out->largest.box.rank = 0;
+    return status;
+}
+
+/* Test whether one node's part contains the whole footprint in one region; if so, this becomes view->region.
+ * *largest_out is the largest region of the footprint in that part (box.rank 0: none). */
+static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
+                          dcli_region *largest_out)
+{
+    const dcli_region *one;
+    dcli_found *found = &builder->found[a];
+    dcl_status status = dcli_builder_one(builder, dcli_param_of(builder, a), node, &one);
+    if (status == DCL_OK && one != NULL) { /* no list is needed */
+        if (!dcli_region_cut(one, &view->foot, largest_out))
+            largest_out->box.rank = 0;
+        *covers_out = largest_out->box.rank > 0 && dcli_region_covers(largest_out, &view->foot) &&
+                      is_usable(builder, a, largest_out, view);
+    } else {
+        if (status == DCL_OK && (found->node != node || !dcli_box_equal(&found->foot, &view->foot) ||
+                                 !dcli_box_equal(&found->seen, &view->seen)))
+            status = search_part(builder, a, node, view, found);
+        *largest_out = found->largest;
+        *covers_out = status == DCL_OK && found->covers;
+    }
     if (*covers_out)
-        view->region = *largest;
+        view->region = *largest_out;
     return status;
 }
 
@@ -682,6 +696,7 @@ static dcl_status look_at_accesses(dcli_builder *builder)
         dcli_footprint(&builder->own[a], &operation->box, &builder->grid[a], &foot, &builder->leaves[a]);
         builder->wraps[a] = dcl_grid_count(&edge) > 0 && dcli_box_leaves(&around, &edge);
         builder->at_home[a] = false;
+        builder->found[a].node = -1;
         if (!dcli_needs_content(&body->access[a]))
             continue;
         if (subscripts->reach == DCLI_REACH_AFFINE ? !dcli_subscripts_exact(&builder->own[a])

@@ -125,14 +125,36 @@ static dcl_status move_fresh(dcli_builder *builder, int k, int peer, const dcli_
     return status;
 }
 
+/* If no element of the peer was needed before, note the whole box as needed in place of its regions, and set *first_out.
+ * A hashed map stores an array in as many regions as there are elements, in no order, and looking for each of them in a
+ * set of the others takes quadratic time. Elements of the box that the peer does not own are never looked for. */
+static dcl_status note_first(dcli_builder *builder, int k, int peer, const dcl_box *box, bool *first_out)
+{
+    dcli_seen *seen = &builder->seen[k];
+    struct dcli_owned *owned = owned_by(seen, peer);
+    *first_out = false;
+    if (owned == NULL)
+        return DCL_ERR_NOMEM;
+    if (seen->copied || owned->needed.boxes.count > 0)
+        return DCL_OK;
+    *first_out = true;
+    return dcli_box_set_add(&owned->needed, box, NULL);
+}
+
 /* Move the elements of a box that a peer owns. */
 static dcl_status move_from(dcli_builder *builder, int k, int peer, const dcl_box *box, const struct move *move)
 {
+    bool once = move->once;
     dcl_status status = dcli_builder_regions(builder, k, peer, box);
     if (status == DCL_OK && !move->written && dcli_reads_part(builder, peer) && builder->regions.count > 0)
         status = dcli_node_list_add(&builder->plan->reads, peer);
+    if (status == DCL_OK && once && builder->regions.count > 1) {
+        bool first;
+        status = note_first(builder, k, peer, box, &first);
+        once = !first;
+    }
     for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
-        status = (move->once ? move_fresh : move_region)(builder, k, peer, &builder->regions.region[r], move);
+        status = (once ? move_fresh : move_region)(builder, k, peer, &builder->regions.region[r], move);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* test/steps/steps_test.c - how many steps an operation costs a node of a large cluster, and its host: planning, and the
- * state machine until the operation is retired. segment, resmap, workqueue and net are compiled for this runner so that
+ * state machine until the operation is retired; and whether planning grows with the elements. segment, resmap, workqueue and net are compiled for this runner so that
  * every basic block calls a function, which counts. Each turn of a loop is a block at least, so a loop over all nodes would show; and
  * unlike times, the counts are the same in every run. */
 #include <criterion/criterion.h>
@@ -101,6 +101,43 @@ ParameterizedTest(struct steps_case *c, steps, of_an_operation)
                   "%s, %d nodes: %" PRId64 " steps, at most %" PRId64, c->what, nodes, many.first, c->most_new);
         cr_expect(many.messages <= 1 + 2 * many.pairs, "%s: %" PRId64 " messages to %" PRId64 " peers", c->what,
                   many.messages, many.pairs);
+    }
+}
+
+/* ---- elements that are dealt singly ---- */
+
+/* Plan a body that may read all of B at each index. B has a region for each element, and C one for each two, so every
+ * work has the same footprint of many regions. */
+static int64_t steps_with_hashed_elements(int nodes, int64_t count)
+{
+    dcl_grid grid = dcl_grid_1d(DCL_INT64, count);
+    const dcli_layout *C = test_layout("rows:hash(2)", nodes, &grid), *B = test_layout("rows:hash", nodes, &grid);
+    const dcli_operation *operation =
+        TEST_FORALL(1, "C(i) = B(i*i);", {DCL_ACCESS_OUT, "C", 1, C}, {DCL_ACCESS_IN_ALL, "B", 2, B});
+    dcli_node_ways ways[2] = {{.can = 0}};
+    dcli_plan_terms terms = {.node_count = nodes,
+                             .ways = ways,
+                             .batch_bytes = 16 << 20,
+                             .chunk_bytes = 4 << 20,
+                             .pool_bytes = 256 << 20,
+                             .kept_bytes = 1 << 20};
+    dcli_plan *plan = NULL;
+    steps = 0;
+    cr_assert_eq(dcli_plan_make(operation, 0, &terms, &plan), DCL_OK, "%s", dcl_error());
+    int64_t taken = steps;
+    dcli_plan_free(plan);
+    test_ops_free();
+    return taken;
+}
+
+Test(steps, of_elements_that_are_dealt_by_hash)
+{
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        int64_t few = steps_with_hashed_elements(nodes, 2000), many = steps_with_hashed_elements(nodes, 8000);
+        fprintf(stderr, "hashed elements, %d nodes: %" PRId64 " steps for 2000, %" PRId64 " for 8000\n", nodes, few,
+                many);
+        cr_expect(many <= 6 * few, "%d nodes: %" PRId64 " steps for 4 times as many elements, %" PRId64 " before",
+                  nodes, many, few);
     }
 }
 
