@@ -76,7 +76,9 @@ static dcl_status refuse(const struct reader *r, int t, const char *what)
                                "and integer DCL_VALUEs",
                                token->length, about->tokens->text + token->start, what);
     const dcli_param *param = &about->body->params[about->param];
-    const char *narrow = param->access == DCL_ACCESS_IN && param->rank > 1 ? declaration_for(about, t) : NULL;
+    const char *narrow = param->access == DCL_ACCESS_IN && param->rank > 1 && !about->body->along
+                             ? declaration_for(about, t)
+                             : NULL; /* reductions along axes take no DCL_IN_ROWS */
     if (narrow != NULL)
         return dcli_token_fail(about->tokens, t,
                                "'%.*s' in subscript %d of %s is not affine: %s; declare %s(%s), which never moves more "
@@ -272,6 +274,36 @@ static dcl_status read_between(struct reader *r, dcli_affine *out)
     return why != NULL ? refuse(r, start, why) : out->boundary < 0 ? DCL_ERR_NOMEM : DCL_OK;
 }
 
+/* Whether a for loop before token t declares a variable of its name, or sets it first. */
+static bool is_loop_variable(const dcli_tokens *tokens, int t)
+{
+    for (int f = 0; f < t; f++)
+        for (int at = f + 2; dcli_token_is(tokens, f, "for") && at < t && !dcli_token_is(tokens, at, ";"); at++)
+            if (dcli_token_is(tokens, at + 1, "=") && dcli_tokens_equal(tokens, at, t, 1))
+                return true;
+    return false;
+}
+
+/* Why the name at token t, which is no argument and no inner axis, cannot be in a subscript. @param index  its number as
+ * the name of an index; negative: it is none. */
+static const char *why_unknown(const struct reader *r, int t, int index)
+{
+    const dcli_tokens *tokens = r->about->tokens;
+    const dcli_body *body = r->about->body;
+    if (dcli_token_is(tokens, t + 1, "("))
+        return "it is a function call or an unknown array";
+    if (body->along && is_loop_variable(tokens, t))
+        return "it is the variable of a for loop, and a reduction along axes with such subscripts has += -= min= max= "
+               "(of integers also *= &= |= ^=), but no DCL_OPERATOR, box, DCL_RESULT_AT or other outputs; store the "
+               "sums of the loop with dcl_forall() first";
+    if (index >= 0 && body->result_count == 0 && !body->tile_kernel)
+        return "it is a variable of the body or unknown, no index of the first output, no DCL_VALUE and no variable of "
+               "a for loop with bounds known at the call (dcl_reduce() combines the values of all indices that the "
+               "output does not have)";
+    return "it is a variable of the body or unknown, no index, no DCL_VALUE and no variable of a for loop with bounds "
+           "known at the call";
+}
+
 static dcl_status read_name(struct reader *r, dcli_affine *out)
 {
     const dcli_tokens *tokens = r->about->tokens;
@@ -289,14 +321,7 @@ static dcl_status read_name(struct reader *r, dcli_affine *out)
         if (p == body->param_count && is_limiting(r, r->at))
             return dcli_token_in(tokens, r->at, "min max clamp") ? read_limits(r, out) : read_between(r, out);
         if (p == body->param_count)
-            return refuse(r, r->at,
-                          dcli_token_is(tokens, r->at + 1, "(") ? "it is a function call or an unknown array"
-                          : index >= 0 && body->result_count == 0 && !body->tile_kernel
-                              ? "it is a variable of the body or unknown, no index of the first output, no DCL_VALUE "
-                                "and no variable of a for loop with bounds known at the call (dcl_reduce() combines "
-                                "the values of all indices that the output does not have)"
-                              : "it is a variable of the body or unknown, no index, no DCL_VALUE and no "
-                                "variable of a for loop with bounds known at the call");
+            return refuse(r, r->at, why_unknown(r, r->at, index));
         if (index >= 0 && body->params[p].access != DCL_ACCESS_VALUE && !dcli_token_is(tokens, r->at + 1, "("))
             return dcli_refuse_as_index(tokens, r->at, body->params[p].name);
         if (!is_integer(&body->params[p]))

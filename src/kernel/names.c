@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernel/words.h"
 
 static const char index_names[DCL_MAX_RANK][2] = {"i", "j", "k", "l", "m", "n", "o", "p"};
 
@@ -199,13 +200,55 @@ bool dcli_has_word(const char *text, const char *word)
     return false;
 }
 
+/* Whether word w names what the prelude defines there: a macro, or anything outside of functions and their parameters.
+ * @param inside  the brackets around it: of parameters and functions, and of others, such as those of an enum. */
+static bool is_defined_here(const dcli_words *words, int64_t w, int inside)
+{
+    if (w > 1 && dcli_word_is(&words->word[w - 1], "define") && dcli_word_is(&words->word[w - 2], "#"))
+        return true;
+    return inside == 0;
+}
+
+/* Whether a prelude defines a name. A prelude that cannot be cut into words is refused elsewhere. */
+static bool is_defined(const char *prelude, const char *name)
+{
+    enum { DEEPEST = 64 };
+    const dcli_origin origin = {.text = prelude, .what = "prelude "};
+    dcli_words words = {0};
+    bool local[DEEPEST] = {false}, directive = false, found = false;
+    int depth = 0, inside = 0;
+    if (dcli_words_cut(&origin, &words) != DCL_OK) {
+        dcli_error_clear();
+        return true;
+    }
+    for (int64_t w = 0; w < words.count && !found; w++) {
+        const dcli_word *word = &words.word[w];
+        directive = word->first ? dcli_word_is(word, "#") : directive;
+        if (word->kind == DCLI_WORD_NAME && dcli_word_is(word, name))
+            found = is_defined_here(&words, w, inside + directive);
+        if (directive)
+            continue;
+        if (dcli_word_in(word, " ( { [ ") && depth < DEEPEST) {
+            local[depth] = !dcli_word_is(word, "{") || (w > 0 && dcli_word_is(&words.word[w - 1], ")"));
+            inside += local[depth++];
+        } else if (dcli_word_in(word, " ) } ] ") && depth > 0) {
+            inside -= local[--depth];
+        }
+    }
+    dcli_words_free(&words);
+    return found;
+}
+
+/* Arguments are no constants: where an operator starts from its neutral element, kernels have no scalars. */
 static bool is_known_constant(const char *text, int count, const dcli_param params[], const char *prelude)
 {
     const char *name = text + (*text == '-' || *text == '+');
-    bool known = isdigit((unsigned char)*name) || *name == '.' || strcmp(name, "true") == 0 ||
-                 strcmp(name, "false") == 0 || dcli_has_word(prelude, name);
-    for (int p = 0; p < count && !known; p++)
-        known = strcmp(params[p].name, name) == 0;
+    if (isdigit((unsigned char)*name) || *name == '.' || strcmp(name, "true") == 0 || strcmp(name, "false") == 0)
+        return true;
+    for (int p = 0; p < count; p++)
+        if (strcmp(params[p].name, name) == 0)
+            return false;
+    bool known = is_defined(prelude, name);
     for (; !known && *name != '\0'; name++)
         if (islower((unsigned char)*name))
             return false;
@@ -222,7 +265,7 @@ dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char 
         if (!is_known_constant(neutral, count, params, prelude))
             return DCLI_FAIL(DCL_ERR_INVALID,
                              "the neutral element of operator %s is '%s', a name that no DCL_PRELUDE defines; expected "
-                             "one constant, such as 0.0f, -INFINITY or 1",
+                             "one constant, such as 0.0f, -INFINITY or 1; an argument, such as a DCL_VALUE, is none",
                              word, neutral);
     }
     return DCL_OK;

@@ -31,8 +31,8 @@ const char *dcli_access_name(dcl_access access);
 dcl_status dcli_operator_check(int number, const dcli_param params[]);
 /** Whether a word stands in a text, be it in a comment. @param word  "" stands in none. */
 bool dcli_has_word(const char *text, const char *word);
-/** Check that the neutral elements of the operators are known: numbers, names of the prelude or of other arguments, or
- *  names without small letters, such as INFINITY, which OpenCL C may define. @return DCL_OK or DCL_ERR_INVALID. */
+/** Check that the neutral elements of the operators are known: numbers, names that the prelude defines, or
+ *  names without small letters that are no arguments, such as INFINITY, which OpenCL C may define. @return DCL_OK or DCL_ERR_INVALID. */
 dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char *prelude);
 /** Take the name of an operator apart, dcli_param.name. @param word_out  the function. @return the neutral element. */
 const char *dcli_operator_split(const char *name, char word_out[64]);

@@ -268,12 +268,44 @@ dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], co
     return status;
 }
 
+/* ---- what errors quote --------------------------------------------------------------------------------------------- */
+
+void dcli_body_show(dcli_known_body *known, const char *text)
+{
+    if (known->shown != NULL && strcmp(known->shown, text) == 0)
+        return;
+    dcli_free(known->shown);
+    known->shown = dcli_strdup(text);
+}
+
+/* The first line of a text, without the blanks before it. */
+static const char *first_line(const char *text, int *length_out)
+{
+    text += strspn(text, " \t\r\n");
+    *length_out = (int)strcspn(text, "\r\n");
+    return text;
+}
+
+const char *dcli_body_shown(const dcl_cluster *cluster, const char *line, int *length_out)
+{
+    int length;
+    for (int b = 0; b < DCLI_BODY_BUCKETS; b++)
+        for (const dcli_known_body *known = cluster->bodies.known[b]; known != NULL; known = known->next) {
+            const char *own = first_line(known->body->text, &length);
+            if (known->shown != NULL && (size_t)length == strlen(line) && memcmp(own, line, (size_t)length) == 0)
+                return first_line(known->shown, length_out);
+        }
+    *length_out = (int)strlen(line);
+    return line;
+}
+
 /* ---- forgetting --------------------------------------------------------------------------------------------------- */
 
 static void free_known(dcli_known_body *known)
 {
     dcli_body_free(known->body);
     dcli_free(known->text);
+    dcli_free(known->shown);
     dcli_free(known);
 }
 

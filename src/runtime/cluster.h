@@ -88,6 +88,8 @@ typedef struct dcli_known_body {
     int answers_due; /* compilations that were not answered yet */
     dcl_status status;
     char *text;             /* error text if the compiler refused it */
+    char *shown;            /* the program's text, for errors, if the library has made the body's text from it; else
+                               NULL */
     bool blamed;            /* the body caused the loss of a node: never evicted; there are at most as many such
                                bodies as nodes */
     int holds;              /* number of calls that are using it */
@@ -275,6 +277,9 @@ dcl_status dcli_cluster_keep(dcl_cluster *cluster, dcl_status status, const char
 /** dcli_cluster_keep() with this thread's error, for a call that fails. Nothing is recorded while the cluster is being
  *  closed. @return status */
 dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status);
+/** If the cluster's error has the text `before`, replace it by this thread's error, which says the same better. Takes the
+ *  lock. */
+void dcli_cluster_reword(dcl_cluster *cluster, const char *before);
 /** dcli_cluster_failed_call() for a call that ends with this error: it is not the result of a later call. Takes the
  *  lock. */
 void dcli_cluster_record_refusal(dcl_cluster *cluster);
@@ -597,6 +602,11 @@ dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int
  *  @return as dcli_body_of_call(), or as dcli_space_find(). */
 dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool always,
                            bool *homeless_out, dcl_grid *space_out, unsigned *indices_out);
+/** Have errors quote `text`, from which the library has made the body's own text line by line. If there is no memory,
+ *  they quote the latter. The lock is held. */
+void dcli_body_show(dcli_known_body *known, const char *text);
+/** The first line that errors quote of bodies whose own first line is `line`; not ended by '\0' but by its length. */
+const char *dcli_body_shown(const dcl_cluster *cluster, const char *line, int *length_out);
 /** Release a body that a call holds. @param known  NULL is accepted. */
 void dcli_body_let_go(dcli_known_body *known);
 /** At its first use, have one node of each kind of device compile a body, and wait for the results; before that, wait

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "kernel/names.h"
+#include "kernel/quote.h"
 #include "kernel/scan.h"
 #include "runtime/report.h"
 #include "segment/declared.h"
@@ -28,6 +29,7 @@ enum {
 /* A scan in progress. */
 struct scanning {
     dcl_cluster *cluster;
+    const char *text; /* of the program */
     dcli_scan scan;
     int count, param_count; /* number of the program's arguments without DCL_ALONG and DCL_EXCLUSIVE; number of those
                                that are parameters */
@@ -348,6 +350,8 @@ static dcl_status prepare(struct scanning *s)
     dcli_known_body *known = NULL;
     struct tiling tiling;
     dcl_status status = dcli_body_of_call(s->cluster, s->scan.each, DCLI_TEXT_BODY, s->count, s->args, &known);
+    if (status == DCL_OK)
+        dcli_body_show(known, s->text);
     dcli_body_let_go(known); /* the value has no mistakes that a parser finds */
     if (status == DCL_OK && s->cluster->plan_only && s->look == NULL)
         status = DCLI_FAIL(DCL_ERR_UNSUPPORTED, "this cluster only plans (dcl_open_plan()); use dcl_open() for data");
@@ -600,6 +604,51 @@ static dcl_status start(struct scanning *s, const char *text, int count, const d
     return end_locked(s, status);
 }
 
+/* ---- errors ---------------------------------------------------------------------------------------------------------- */
+
+/* A kernel of the scan does not compile, and the error quotes what was generated around the value. If the value does not
+ * compile as a loop body either, record that error instead. */
+static void compile_value(struct scanning *s)
+{
+    dcli_known_body *known = NULL;
+    dcli_error_set_aside(true);
+    pthread_mutex_lock(&s->cluster->lock);
+    dcl_status status = dcli_body_of_call(s->cluster, s->scan.each, DCLI_TEXT_BODY, s->count, s->args, &known);
+    if (status == DCL_OK)
+        status = dcli_body_build(s->cluster, known);
+    char *sentence = status == DCL_ERR_BODY ? dcli_strdup(dcli_error_sentence()) : NULL;
+    dcli_body_let_go(known);
+    pthread_mutex_unlock(&s->cluster->lock);
+    dcli_error_set_aside(false);
+    if (sentence != NULL)
+        dcli_error_record(DCL_ERR_BODY, "%s", sentence);
+    dcli_free(sentence);
+}
+
+/* Where an error quotes the body that was made from the program's text, quote the program: their lines and columns are
+ * the same. */
+static void quote_program(struct scanning *s)
+{
+    int line, column;
+    char before[DCLI_ERROR_BYTES];
+    if (s->scan.each == NULL)
+        return; /* the text was not parsed: it is quoted itself */
+    snprintf(before, sizeof before, "%s", dcl_error());
+    if (s->values == NULL && s->look == NULL)
+        compile_value(s);
+    const char *sentence = dcli_error_sentence(), *end = strchr(sentence, '\n');
+    if (end != NULL && sscanf(sentence, "line %d, column %d: ", &line, &column) == 2) {
+        dcli_text quoted = {0};
+        dcli_text_append(&quoted, sentence, (size_t)(end - sentence));
+        dcli_quote(&quoted, s->text, line, column);
+        char *whole = dcli_text_take(&quoted);
+        if (whole != NULL)
+            dcli_error_record(DCL_ERR_BODY, "%s", whole);
+        dcli_free(whole);
+    }
+    dcli_cluster_reword(s->cluster, before);
+}
+
 /* Run a scan, or let `look` see its operations. @param look  NULL: run it */
 static dcl_status scan(dcl_cluster *cluster, const char *text, int count, const dcl_arg args[], const dcli_look *look)
 {
@@ -607,8 +656,11 @@ static dcl_status scan(dcl_cluster *cluster, const char *text, int count, const 
     if (s == NULL)
         return DCL_ERR_NOMEM;
     s->cluster = cluster;
+    s->text = text;
     s->look = look;
     dcl_status status = start(s, text, count, args);
+    if (status == DCL_ERR_BODY)
+        quote_program(s);
     dcli_scan_free(&s->scan);
     dcli_free(s);
     return status;

@@ -3,11 +3,12 @@
  *
  * Such a reduction gets one more input: a view with an axis for each index, of an array of the library. The array has one
  * byte for each value of one index, the one with the most values, and is divided in blocks; the other axes are
- * broadcast. The body is run with the statement `(void)index_space(i,j);` after its text, so the owners of the
+ * broadcast. The body is run with the statement `(void)index_space(i,j);` after its text (choose_name()), so the owners of the
  * array's elements compute. The elements are never read.
  *
  * Reductions along axes with a loop whose variable stands in subscripts are run as reductions by keys, which may have such
  * loops: the keys are the kept indices. They get such an input, too, if no other one is read at all indices. */
+#include <stdio.h>
 #include <string.h>
 
 #include <dcl/reduce.h>
@@ -22,7 +23,8 @@
 /* The number of the array among those without storage: larger than those of a reduction's own arrays. */
 enum { NUMBER = 51 };
 
-static const char name[] = "index_space";
+/* Room for the name of the array in the body: "index_space", or with a number after it if the program has this word. */
+enum { NAME_BYTES = 32 };
 
 static bool is_output(const dcl_arg *arg) { return arg->access == DCL_ACCESS_OUT || arg->access == DCL_ACCESS_INOUT; }
 
@@ -227,8 +229,24 @@ static dcl_status end(const dcl_call *call, const dcli_look *look, dcl_array *ba
     return status;
 }
 
+/* Whether a word stands in the call's text or prelude, or is the name of an argument. */
+static bool has_word(const dcl_call *call, const char *word)
+{
+    bool found = dcli_has_word(call->text, word);
+    for (int k = 0; k < call->arg_count && !found; k++)
+        found = call->args[k].name != NULL && dcli_has_word(call->args[k].name, word);
+    return found;
+}
+
+static void choose_name(const dcl_call *call, char name_out[NAME_BYTES])
+{
+    snprintf(name_out, NAME_BYTES, "index_space");
+    for (int number = 2; has_word(call, name_out); number++)
+        snprintf(name_out, NAME_BYTES, "index_space_%d", number);
+}
+
 /* The text of the call, followed by the statement that names the input. @return NULL: no memory. */
-static char *extend(const char *text, unsigned indices)
+static char *extend(const char *text, const char *name, unsigned indices)
 {
     dcli_text extended = {0};
     dcli_text_put(&extended, "%s\n\n(void)%s(", text,
@@ -267,13 +285,14 @@ dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *fo
     dcl_arg args[DCLI_MAX_PARAMS];
     dcl_array *base = NULL, *view = NULL;
     dcl_call spaced = *call;
-    char *text = NULL;
+    char *text = NULL, name[NAME_BYTES];
+    choose_name(call, name);
     if (status == DCL_OK && call->arg_count >= DCLI_MAX_REDUCED_PARAMS)
         status = DCLI_FAIL(DCL_ERR_INVALID,
                            "count is %d; a reduction in which no DCL_IN is read at all indices takes at "
                            "most %d arguments",
                            call->arg_count, DCLI_MAX_REDUCED_PARAMS - 1);
-    if (status == DCL_OK && (text = extend(call->text, indices)) == NULL)
+    if (status == DCL_OK && (text = extend(call->text, name, indices)) == NULL)
         status = DCL_ERR_NOMEM;
     if (status == DCL_OK) {
         pthread_mutex_lock(&call->cluster->lock);

@@ -36,6 +36,14 @@ dcl_status dcli_cluster_failed_call(dcl_cluster *cluster, dcl_status status)
     return status;
 }
 
+void dcli_cluster_reword(dcl_cluster *cluster, const char *before)
+{
+    pthread_mutex_lock(&cluster->lock);
+    if (cluster->error != DCL_OK && strcmp(cluster->error_text, before) == 0)
+        snprintf(cluster->error_text, sizeof cluster->error_text, "%s", dcl_error());
+    pthread_mutex_unlock(&cluster->lock);
+}
+
 void dcli_cluster_record_refusal(dcl_cluster *cluster)
 {
     pthread_mutex_lock(&cluster->lock);
@@ -193,10 +201,13 @@ static void on_failed(void *user, const dcli_msg_failed *failed)
 }
 
 /* Describe the kernel of a report; tile kernels begin alike, so they are identified by the arrays that they write. */
-static int name_kernel(const dcli_msg_report *report, char *text, size_t capacity)
+static int name_kernel(const dcl_cluster *cluster, const dcli_msg_report *report, char *text, size_t capacity)
 {
+    int length;
+    const char *line = dcli_body_shown(cluster, report->body, &length);
     if (report->outputs[0] == '\0')
-        return snprintf(text, capacity, "operation %lld, `%.160s`: ", (long long)report->operation, report->body);
+        return snprintf(text, capacity, "operation %lld, `%.*s`: ", (long long)report->operation,
+                        length < 160 ? length : 160, line);
     return snprintf(text, capacity,
                     "operation %lld, the tile kernel that writes %.200s, `%.160s`: ", (long long)report->operation,
                     report->outputs, report->body);
@@ -233,9 +244,10 @@ static void advise_guard(const dcli_msg_report *report, char *text, size_t capac
 }
 
 /* Describe a report: what a kernel accessed, what was declared, and what to do. Every part is cut so that all fit. */
-static void describe_report(const dcli_msg_report *report, int node, char *text, size_t capacity)
+static void describe_report(const dcl_cluster *cluster, const dcli_msg_report *report, int node, char *text,
+                            size_t capacity)
 {
-    int at = name_kernel(report, text, capacity);
+    int at = name_kernel(cluster, report, text, capacity);
     at += name_place(report, node, text + at, capacity - (size_t)at);
     text += at;
     capacity -= (size_t)at;
@@ -261,8 +273,8 @@ static void on_report(void *user, int node, const dcli_msg_report *report)
 {
     dcl_cluster *cluster = user;
     char text[DCLI_ERROR_BYTES];
-    describe_report(report, node, text, sizeof text);
     pthread_mutex_lock(&cluster->lock);
+    describe_report(cluster, report, node, text, sizeof text);
     for (int s = 0; s < report->storage_count; s++)
         for (dcl_array *array = cluster->arrays; array != NULL; array = array->after)
             if (array->state->id == report->storage[s])

@@ -53,6 +53,12 @@ static const struct mistake {
      "y is reduced; expected a statement y(...) += ..., with += -= *= &= |= ^= min= or max=; its elements are known "
      "only "
      "after the call"},
+    {"a loop whose sums are multiplied along an axis", ALONG,
+     "float t = 0; for (int d = 0; d < 2; d++) t += A(i,j+d); y(i) *= t;", "0 <= j < 4", DCL_ERR_BODY,
+     "column 53: 'd' in subscript 2 of A is not affine: it is the variable of a for loop, and a reduction along axes "
+     "with such subscripts has += -= min= max= (of integers also *= &= |= ^=), but no DCL_OPERATOR, box, DCL_RESULT_AT "
+     "or other outputs; store the sums of the loop with dcl_forall() first; use + - * of indices, integer literals and "
+     "integer DCL_VALUEs, or declare DCL_IN_ALL(A)"},
     /* operators and statements */
     {"an unknown operator", ALONG, "y(i) mean= A(i,j);", NULL, DCL_ERR_BODY,
      "y is reduced; expected a statement y(i, ...) += ..., with += -= *= &= |= ^= min= max= any= all= or a "

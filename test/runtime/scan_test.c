@@ -218,6 +218,83 @@ Test(scan, own_operator)
     TEST_OK(dcl_close(cluster));
 }
 
+/* A neutral element is a constant in all verbs: a number, or what a prelude defines outside of functions. */
+Test(scan, neutral_elements_are_constants)
+{
+    static const struct {
+        const char *prelude;
+        dcl_status status;
+    } cases[] = {{"/* none */", DCL_ERR_INVALID},
+                 {"// none", DCL_ERR_INVALID},
+                 {"float twice(float none) { return 2 * none; }", DCL_ERR_INVALID},
+                 {"#define other none", DCL_ERR_INVALID},
+                 {"#define none 0.0f", DCL_OK},
+                 {"enum { some, none = 0 };", DCL_OK},
+                 {"constant float none = 0;", DCL_OK}};
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 4));
+    dcl_array *P = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 4));
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 4));
+    const char *mix = "\nfloat mix(float a, float b) { return a + b; }", *const why = "is 'none', a name that no "
+                                                                                      "DCL_PRELUDE defines";
+    float none = 0, s = 0;
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        const char *prelude = cases[n].prelude, *words = cases[n].status == DCL_OK ? "" : why;
+        TEST_REFUSED(dcl_scan(cluster, "P(i,j) mix= A(i,j);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"),
+                              DCL_OPERATOR("mix", "none"), DCL_PRELUDE(prelude), DCL_PRELUDE(mix)),
+                     cases[n].status, words);
+        TEST_REFUSED(dcl_reduce(cluster, "y(i) mix= A(i,j);", DCL_OUT(y), DCL_IN(A), DCL_OPERATOR("mix", "none"),
+                                DCL_PRELUDE(prelude), DCL_PRELUDE(mix)),
+                     cases[n].status, words);
+    }
+    TEST_REFUSED(dcl_reduce(cluster, "y(i) mix= A(i,j);", DCL_OUT(y), DCL_IN(A), DCL_OPERATOR("mix", "none"),
+                            DCL_PRELUDE(mix), DCL_VALUE(none)),
+                 DCL_ERR_INVALID, why);
+    TEST_REFUSED(dcl_reduce(cluster, "s mix= A(i,j);", DCL_RESULT(s), DCL_IN(A), DCL_OPERATOR("mix", "none"),
+                            DCL_PRELUDE(mix), DCL_VALUE(none)),
+                 DCL_ERR_INVALID, why);
+    TEST_REFUSED(dcl_scan(cluster, "P(i,j) mix= A(i,j);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"),
+                          DCL_OPERATOR("mix", "none"), DCL_PRELUDE(mix), DCL_VALUE(none)),
+                 DCL_ERR_INVALID, "an argument, such as a DCL_VALUE, is none");
+    dcl_clear_error(cluster);
+    dcl_release(y);
+    dcl_release(P);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* Errors quote the text of the program, not what the library has made from it. */
+Test(scan, errors_quote_the_program)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"P(i) max= A(i*i);",
+         "column 14: '*' in subscript 1 of A is not affine: it multiplies an index by an index; use "
+         "+ - * of indices, integer literals and integer DCL_VALUEs, or declare DCL_IN_ALL(A)\n"
+         "P(i) max= A(i*i);\n             ^"},
+        {"P(i) += A(i) * foo;", "\nP(i) += A(i) * foo;\n               ^"},
+        {"P(i) += A(i)->x;", "line 1, column 15: member reference type 'float' is not a pointer\nP(i) += A(i)->x;\n"},
+    };
+    dcl_config config = test_config(1);
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *A = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 100));
+    dcl_array *P = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 100));
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+        TEST_REFUSED(dcl_scan(cluster, cases[n].text, DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")), DCL_ERR_BODY,
+                     cases[n].words);
+        TEST_REFUSED(dcl_status_of(cluster), DCL_ERR_BODY, cases[n].words);
+        dcl_clear_error(cluster);
+    }
+    TEST_OK(dcl_scan(cluster, "\nP(i) += A(i+1);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "`P(i) += A(i+1);`: node 0: A(100) was read");
+    dcl_clear_error(cluster);
+    dcl_release(P);
+    dcl_release(A);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* The values are stored as the output lies, and two operations read them: no node retains what it gets for the first one, so
  * explain agrees with the counters. */
 Test(scan, output_with_a_halo)

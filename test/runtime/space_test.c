@@ -211,6 +211,26 @@ Test(space, loops_in_reductions_along_axes)
     }
 }
 
+/* The library's array has a name that the program does not use, be it as an argument, a variable or in a prelude. */
+Test(space, the_name_of_the_space_is_free)
+{
+    dcl_cluster *cluster = open_nodes(1);
+    dcl_array *u = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, COLUMNS));
+    int t = 0, one = 1;
+    TEST_OK(dcl_fill(u, &one));
+    TEST_OK(dcl_reduce(cluster, "t += index_space(2*i);", DCL_RESULT(t), DCL_IN_AS("index_space", u),
+                       DCL_OVER("0 <= i < 5")));
+    cr_expect_eq(t, 5);
+    TEST_OK(dcl_reduce(cluster, "int index_space = 3; t += index_space * u(2*i);", DCL_RESULT(t), DCL_IN(u),
+                       DCL_OVER("0 <= i < 5")));
+    cr_expect_eq(t, 15);
+    TEST_OK(dcl_reduce(cluster, "t += index_space(u(2*i));", DCL_RESULT(t), DCL_IN(u), DCL_OVER("0 <= i < 5"),
+                       DCL_PRELUDE("int index_space(int index_space_2) { return 4 * index_space_2; }")));
+    cr_expect_eq(t, 20);
+    dcl_release(u);
+    TEST_OK(dcl_close(cluster));
+}
+
 Test(space, wrong_calls_are_refused)
 {
     dcl_cluster *cluster = open_nodes(1);
