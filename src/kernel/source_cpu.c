@@ -508,6 +508,22 @@ static dcli_nest open_column(const dcli_nest *nest, int across)
     return column;
 }
 
+/* Fetch line dcl_q of the next block into the second-level cache while this block is reduced. A block has short pieces
+ * of many lines, which processors do not recognize as streams. */
+static void emit_next_block(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    int v = nest->innermost;
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_is_transposed(body, a))
+            dcli_text_put(nest->out,
+                          "    for (long dcl_f = 0; dcl_f < dcl_h && dcl_v + dcl_m + dcl_q < dcl_n%d; dcl_f += 64 / "
+                          "(long)sizeof(%s))\n"
+                          "        DCL_FAR_AHEAD(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_f + (dcl_v + dcl_m + dcl_q) * "
+                          "dcl_s%d_%d);\n",
+                          v, type_of(body, a), a, a, nest->level[a], a, v);
+}
+
 /* Emit a reduction along an axis whose inputs are contiguous along a loop axis, `across`: blocks of inputs are
  * transposed, and each element of the outputs is reduced over one block after the other. */
 static void emit_columns(dcli_nest *nest, int across, int width)
@@ -532,6 +548,7 @@ static void emit_columns(dcli_nest *nest, int across, int width)
                   v, v, width);
     emit_turns(nest);
     column = open_column(nest, across);
+    emit_next_block(nest);
     dcli_emit_along_continue(nest->out, body);
     dcli_emit_nest_elements(&column);
     for (int a = 0; a < body->access_count; a++)
