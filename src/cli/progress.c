@@ -17,7 +17,7 @@ enum {
 };
 
 static struct {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t ended;
     pthread_t thread;
     bool running, stop, shown, terminal;

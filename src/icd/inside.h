@@ -381,9 +381,9 @@ struct icd_question {
 };
 
 struct icd_state {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock;    /* guards all objects, and all fields but `lent` and `returned` */
     pthread_cond_t changed;  /* an event has ended, or a question was answered */
-    pthread_mutex_t lent;    /* taken last, also by threads of ZeroMQ */
+    pthread_mutex_t lent;    /* guards the counts of loans; taken last, also by threads of ZeroMQ */
     pthread_cond_t returned; /* nothing of a loan is being sent any more */
     bool forked;
     int gates;       /* user events that have no status yet */

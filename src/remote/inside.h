@@ -181,7 +181,7 @@ typedef struct dcli_completion {
 /** For the end of payloads that are memory of buffers: a thread of ZeroMQ wakes the serving thread, as long as that
  *  serves. */
 typedef struct dcli_lender {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock;    /* guards `endpoint` and `loans` */
     dcli_endpoint *endpoint; /* NULL: it does not serve any more */
     int64_t loans;           /* payloads that have not been returned */
     pthread_cond_t none;     /* their number is 0 again */

@@ -26,17 +26,17 @@ typedef struct dcli_traced_peer {
 } dcli_traced_peer;
 
 struct dcli_cluster_trace {
-    char *path;         /* absolute */
-    bool given_up;      /* the file is not written */
-    int64_t opened_ns;  /* the program's clock when the cluster was opened: the file's time 0 */
-    int peer_count;     /* peers of `peer`, the program's is the last one that is in use */
-    int completed_by;   /* the peer whose watermarks completed the last operation; guarded by the cluster's lock */
-    int64_t asked_part; /* part that the current question to the nodes is about. This and all following fields are
+    char *path;              /* absolute */
+    bool given_up;           /* the file is not written */
+    int64_t opened_ns;       /* the program's clock when the cluster was opened: the file's time 0 */
+    int peer_count;          /* peers of `peer`, the program's is the last one that is in use */
+    int completed_by;        /* the peer whose watermarks completed the last operation; guarded by the cluster's lock */
+    int64_t asked_part;      /* part that the current question to the nodes is about. This and all following fields are
                            guarded by `lock` until the workers have ended */
-    int64_t asked_ns;   /* the program's clock before the current question */
-    bool at_begin;      /* the question belongs to the begin of the session */
-    int64_t most_kept;  /* most events of a node */
-    pthread_mutex_t lock;
+    int64_t asked_ns;        /* the program's clock before the current question */
+    bool at_begin;           /* the question belongs to the begin of the session */
+    int64_t most_kept;       /* most events of a node */
+    pthread_mutex_t lock;    /* guards the fields from `asked_part` on */
     dcli_traced_peer peer[]; /* [peer_count] */
 };
 

@@ -1,4 +1,5 @@
-/* segment/cut.h - cutting a box into blocks of indices, in row-major order; all cutting uses this. Pure functions. */
+/* segment/cut.h - cutting a box into blocks of indices, in row-major order. docs/execution.md lists the code
+ * that uses it, and the code that cuts in another way. Pure functions. */
 #ifndef DCLI_SEGMENT_CUT_H
 #define DCLI_SEGMENT_CUT_H
 
