@@ -94,6 +94,7 @@ dcli_watchdog *dcli_watchdog_open(dcli_status_page *page, int lifeline)
     watchdog->ticks_seen = -1;
     dcli_watchdog_limits(watchdog, INT64_MAX / 1000000, INT64_MAX / 1000000, INT64_MAX / 1000000);
     watchdog->stop_fd = eventfd(0, EFD_CLOEXEC);
+    atomic_fetch_add(&page->beats, 1); /* the program is loaded: from now on silence counts */
     if (watchdog->stop_fd >= 0 && pthread_create(&watchdog->thread, NULL, watch_over, watchdog) == 0)
         return watchdog;
     DCLI_FAIL(DCL_ERR_NOMEM, "the watchdog of a worker process could not be started; close other programs");

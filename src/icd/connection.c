@@ -687,13 +687,20 @@ static void lose(icd_device *device, const char *seen)
     char sentence[DCLI_ERROR_BYTES];
     if (device->lost)
         return;
-    dcli_worker_pool_await_end(device->server->pool, device->node, FAREWELL_MS);
     dcli_worker_pool_lose(device->server->pool, device->node, seen, sentence, sizeof sentence);
     dcli_endpoint_drop(device->server->endpoint, device->node);
     fprintf(stderr, "dcl opencl: %s\n", sentence);
     pthread_mutex_lock(&icd.lock);
     icd_lose(device, sentence);
     pthread_mutex_unlock(&icd.lock);
+}
+
+/* Treat a device as lost whose connection has ended: its process may have, too. */
+static void lose_connection(icd_device *device, const char *seen)
+{
+    if (!device->lost)
+        dcli_worker_pool_await_end(device->server->pool, device->node, FAREWELL_MS);
+    lose(device, seen);
 }
 
 /* Take a loss that the process monitor has reported. @return the number of the device; -1: there is none. */
@@ -745,11 +752,11 @@ static bool receive_one(icd_server *server, int milliseconds)
     snprintf(why, sizeof why, "%s", dcli_error_sentence());
     if (status == DCL_ERR_NODE_LOST || status == DCL_ERR_PROTOCOL) {
         if (known)
-            lose(server->device[from], why);
+            lose_connection(server->device[from], why);
         return true;
     }
     for (int d = 0; d < server->device_count; d++) /* without a connection all of them are lost */
-        lose(server->device[d], why);
+        lose_connection(server->device[d], why);
     return true;
 }
 

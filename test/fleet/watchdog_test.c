@@ -64,3 +64,13 @@ Test(watchdog, a_tick_is_a_sign_of_life)
     look(watchdog, 1, DCLI_SILENT);
     dcli_watchdog_close(watchdog);
 }
+
+/* A process that is stopped right after its start is silent. Without a beat it would count as still being loaded. */
+Test(watchdog, beats_as_soon_as_it_is_open)
+{
+    dcli_status_page page = {0};
+    dcli_watchdog *watchdog = dcli_watchdog_open(&page, -1);
+    cr_expect_geq(atomic_load(&page.beats), 1);
+    cr_assert_not_null(watchdog);
+    dcli_watchdog_close(watchdog);
+}
