@@ -615,8 +615,8 @@ static cl_int map(icd_queue *queue, icd_mem *mem, cl_map_flags flags, size_t off
         return CL_OUT_OF_HOST_MEMORY;
     made->flags = flags;
     made->span = (dcli_span){.offset = (int64_t)offset, .row_bytes = (int64_t)bytes, .rows = 1, .slices = 1};
-    made->owned = mem->host == NULL;
-    made->pointer = made->owned ? icd_aligned(bytes) : (char *)mem->host + offset;
+    made->pointer =
+        mem->host == NULL ? icd_map_memory(mem, bytes, &made->allocated) : (void *)((char *)mem->host + offset);
     cl_int status = made->pointer != NULL ? CL_SUCCESS : CL_MAP_FAILURE;
     int64_t has_list = 1; /* it waits for its list alone */
     dcli_msg_command marker = {.kind = DCLI_CL_MARKER, .number_count = 1, .number = &has_list};
@@ -625,7 +625,7 @@ static cl_int map(icd_queue *queue, icd_mem *mem, cl_map_flags flags, size_t off
     else if (status == CL_SUCCESS)
         status = transfer(queue, mem, event, false, &made->span, made->pointer, 0, 0);
     if (status != CL_SUCCESS) {
-        if (made->owned)
+        if (made->allocated > 0)
             icd_aligned_free(made->pointer);
         dcli_free(made);
         return status;

@@ -221,7 +221,7 @@ typedef struct icd_map {
     cl_map_flags flags;
     dcli_span span; /* in the buffer */
     size_t row_pitch, slice_pitch;
-    bool owned;        /* `pointer` was allocated for it */
+    size_t allocated;  /* bytes of `pointer`; 0: it is memory of the program */
     icd_event *filled; /* reference: of the mapping */
     icd_mem *
         mem; /* reference, while it is unmapped: the region may be memory of the program, which it frees after the buffer */
@@ -250,6 +250,8 @@ struct icd_mem {
     icd_writers writers; /* in a context of several devices */
     icd_map *maps;
     int map_count;
+    void *spare; /* memory of the last region that was unmapped, for the next one; NULL: none */
+    size_t spare_bytes;
     icd_call *destructors; /* last registered first */
 };
 
@@ -522,9 +524,9 @@ cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *eve
  *  waited. */
 cl_int icd_enqueued(icd_event *event, cl_int status, bool blocks, cl_event *event_out);
 
-/** Memory for a mapped region, aligned to a page of 4096 bytes: more than any type of OpenCL C needs. @return NULL:
- *  there is no memory. */
-void *icd_aligned(size_t bytes);
+/** Memory for a mapped region of a buffer, aligned to a page of 4096 bytes: more than any type of OpenCL C needs.
+ *  @param allocated_out  its bytes, maybe more than `bytes`. @return NULL: there is no memory. */
+void *icd_map_memory(icd_mem *mem, size_t bytes, size_t *allocated_out);
 void icd_aligned_free(void *memory);
 /** Free a region that is in no list. */
 void icd_map_free(icd_map *map);

@@ -423,6 +423,15 @@ static int place_of(const icd_kernel *kernel, cl_device_id handle)
     return -1;
 }
 
+/* Bytes of the local memory that arguments of a kernel have been set to. */
+static cl_ulong local_arguments(const icd_kernel *kernel)
+{
+    cl_ulong bytes = 0;
+    for (int a = 0; a < kernel->declaration->count; a++)
+        bytes += kernel->value[a].kind == DCLI_ARGUMENT_LOCAL ? kernel->value[a].bytes : 0;
+    return bytes;
+}
+
 static cl_int answer_group(const icd_kernel *kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size,
                            void *value, size_t *size_out)
 {
@@ -440,7 +449,7 @@ static cl_int answer_group(const icd_kernel *kernel, cl_device_id device, cl_ker
     case CL_KERNEL_COMPILE_WORK_GROUP_SIZE:
         return icd_answer(declaration->fixed, sizeof declaration->fixed, size, value, size_out);
     case CL_KERNEL_LOCAL_MEM_SIZE:
-        return ICD_ANSWER(cl_ulong, declaration->local_bytes);
+        return ICD_ANSWER(cl_ulong, declaration->local_bytes + local_arguments(kernel));
     case CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE:
         return ICD_ANSWER(size_t, declaration->multiple);
     case CL_KERNEL_PRIVATE_MEM_SIZE:

@@ -424,11 +424,32 @@ cl_int icd_mem_use(icd_mem *mem, icd_queue *queue, icd_event *event, bool reads,
 
 /* ---- mapped regions ---- */
 
-void *icd_aligned(size_t bytes)
+/* The system hands out large memory page by page as it is touched, which takes longer than copying into it. So a buffer keeps the memory of
+ * one region. */
+enum { ALIGNMENT = 4096, LEAST_SPARE = 256 << 10 };
+
+void *icd_map_memory(icd_mem *mem, size_t bytes, size_t *allocated_out)
 {
-    enum { ALIGNMENT = 4096 };
     void *memory = NULL;
+    if (mem->spare != NULL && mem->spare_bytes >= bytes) {
+        memory = mem->spare;
+        mem->spare = NULL;
+        *allocated_out = mem->spare_bytes;
+        return memory;
+    }
+    *allocated_out = bytes;
     return posix_memalign(&memory, ALIGNMENT, bytes) == 0 ? memory : NULL;
+}
+
+/* Keep the memory of a region that has ended, if it is larger than what is kept. */
+static void keep_spare(icd_mem *mem, icd_map *map)
+{
+    if (map->allocated < LEAST_SPARE || (mem->spare != NULL && mem->spare_bytes >= map->allocated))
+        return;
+    icd_aligned_free(mem->spare);
+    mem->spare = map->pointer;
+    mem->spare_bytes = map->allocated;
+    map->allocated = 0;
 }
 
 void icd_aligned_free(void *memory) { free(memory); }
@@ -437,7 +458,9 @@ void icd_map_filled(icd_event *event) { icd_drop(event->at_end_user); }
 
 void icd_map_free(icd_map *map)
 {
-    if (map->owned)
+    if (map->mem != NULL)
+        keep_spare(map->mem, map);
+    if (map->allocated > 0)
         icd_aligned_free(map->pointer);
     icd_drop(map->filled);
     icd_drop(map->mem);
@@ -468,6 +491,7 @@ void icd_mem_free(icd_mem *mem)
         mem->destructors = call->next;
         icd_call_later(call);
     }
+    icd_aligned_free(mem->spare);
     if (mem->initial != mem->host)
         dcli_free(mem->initial);
     dcli_free(mem->copy);

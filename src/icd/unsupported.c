@@ -193,11 +193,15 @@ static cl_mem CL_API_CALL icd_clCreateImage(cl_context context, cl_mem_flags unu
     return refuse_object(context, status_out);
 }
 
+/* No device has built-in kernels, so no name is right. */
 static cl_program CL_API_CALL icd_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint unused_1,
                                                                     const cl_device_id *unused_2, const char *unused_3,
                                                                     cl_int *status_out)
 {
-    return refuse_object(context, status_out);
+    refuse_object(context, status_out);
+    if (status_out != NULL && *status_out == CL_INVALID_OPERATION)
+        *status_out = CL_INVALID_VALUE;
+    return NULL;
 }
 
 static cl_mem CL_API_CALL icd_clCreateFromGLTexture(cl_context context, cl_mem_flags unused_1, cl_GLenum unused_2,

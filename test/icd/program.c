@@ -179,7 +179,9 @@ static void try_groups(void)
     bool right = true;
     for (int i = 0; i < N; i++)
         right = right && c[i] == 3 * (i / GROUP * GROUP + GROUP - 1 - i % GROUP) + 5;
-    say("local memory, struct argument", right);
+    cl_ulong local = 0;
+    check(clGetKernelWorkGroupInfo(s.turn, NULL, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL), "local memory");
+    say("local memory, struct argument", right && local == GROUP * sizeof(int));
     clReleaseMemObject(x);
 }
 
@@ -387,6 +389,31 @@ static void try_own_memory(void)
     pthread_mutex_unlock(&lock);
     say("memory of the program", right);
     clReleaseEvent(gate);
+}
+
+/* The memory of a region is used again: what was written before the buffer has changed must not be seen. */
+static void try_maps_again(void)
+{
+    enum { BYTES = 1 << 20, TURNS = 4, COUNT = BYTES / sizeof(cl_int) };
+    bool right = true;
+    cl_int status;
+    cl_mem mem = make(BYTES, 0, NULL);
+    for (cl_int t = 0; t < TURNS; t++) {
+        size_t first = t % 2 == 0 ? 0 : COUNT / 2; /* parts of two sizes */
+        check(clEnqueueFillBuffer(s.queue, mem, &t, sizeof t, 0, BYTES, 0, NULL, NULL), "clEnqueueFillBuffer");
+        cl_int *all = clEnqueueMapBuffer(s.queue, mem, CL_TRUE, CL_MAP_READ, 0, BYTES, 0, NULL, NULL, &status);
+        check(status, "clEnqueueMapBuffer");
+        cl_int *part = clEnqueueMapBuffer(s.queue, mem, CL_TRUE, CL_MAP_READ, first * sizeof t,
+                                          BYTES - first * sizeof t, 0, NULL, NULL, &status);
+        check(status, "clEnqueueMapBuffer");
+        for (size_t i = 0; i < COUNT; i++)
+            right = right && all[i] == t && (i < first || part[i - first] == t);
+        check(clEnqueueUnmapMemObject(s.queue, mem, part, 0, NULL, NULL), "clEnqueueUnmapMemObject");
+        check(clEnqueueUnmapMemObject(s.queue, mem, all, 0, NULL, NULL), "clEnqueueUnmapMemObject");
+    }
+    check(clFinish(s.queue), "clFinish");
+    clReleaseMemObject(mem);
+    say("regions mapped again", right);
 }
 
 static void try_parts(void)
@@ -1034,6 +1061,7 @@ static int try_all(void)
     try_nothing();
     try_unusual();
     try_own_memory();
+    try_maps_again();
     try_parts();
     try_events();
     try_long_list();

@@ -633,6 +633,7 @@ static const value values[] = {
     NO_OBJECT(clCreateFromGLBuffer, 4), NO_OBJECT(clCreateFromGLTexture, 6), NO_OBJECT(clCreateFromGLTexture2D, 6),
     NO_OBJECT(clCreateFromGLTexture3D, 6), NO_OBJECT(clCreateFromGLRenderbuffer, 4), NO_OBJECT(clCreateEventFromGLsyncKHR, 3),
     NO_OBJECT(clCreateFromEGLImageKHR, 6), NO_OBJECT(clCreateEventFromEGLSyncKHR, 4),
+    VALUE(clCreateProgramWithBuiltInKernels, "no names", CL_INVALID_VALUE, {HANDLE(CONTEXT), 0, 0, 0, STATUS}),
     UNSUPPORTED(clSetKernelArgSVMPointer, HANDLE(KERNEL)), UNSUPPORTED(clSetKernelExecInfo, HANDLE(KERNEL)),
     UNSUPPORTED(clGetKernelSubGroupInfo, HANDLE(KERNEL), HANDLE(DEVICE)), UNSUPPORTED(clGetKernelSubGroupInfoKHR, HANDLE(KERNEL), HANDLE(DEVICE)),
     UNSUPPORTED(clSetProgramReleaseCallback, HANDLE(PROGRAM), FUNCTION), UNSUPPORTED(clSetProgramSpecializationConstant, HANDLE(PROGRAM)),
