@@ -208,6 +208,22 @@ static void put_share(dcli_nest *nest, bool sums_only)
                           r, r, r, r, r);
 }
 
+/* Emit the code that fetches the block's part of the next line of each input into the second-level cache. Lines are far
+ * apart, and of each a block has 4 KB, where processors would have to recognize a stream anew. */
+static void put_next_line(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    int v = nest->innermost, line = -1;
+    for (int m = 0; m < v; m++)
+        line = is_kept(body, m) ? line : m;
+    for (int a = 0; a < body->access_count && line >= 0 && nest->variant == DCLI_VARIANT_UNIT; a++)
+        if (!body->access[a].written && body->access[a].unit_axis == v && dcli_inside_depends(body, a, line))
+            dcli_text_put(nest->out,
+                          "    for (long dcl_f = 0; dcl_f < dcl_m; dcl_f += 64 / (long)sizeof(%s))\n"
+                          "        DCL_FAR_AHEAD(dcl_p%d + dcl_x%d_%d + dcl_v + dcl_f + dcl_s%d_%d);\n",
+                          dcli_kernel_type(body->params[body->access[a].param].type), a, a, nest->level[a], a, line);
+}
+
 static void emit_blocks(dcli_nest *nest)
 {
     static const char vector[] = "#pragma clang loop vectorize_width(8) interleave_count(1)\n";
@@ -223,6 +239,7 @@ static void emit_blocks(dcli_nest *nest)
     dcli_text_put(nest->out, "    if (dcl_inside) {\n");
     put_clear(nest);
     int reduced = open_loops(nest, false);
+    put_next_line(nest);
     dcli_emit_nest_elements(nest);
     dcli_text_put(nest->out, "    dcl_widen(0);\n");
     if (sums) {
