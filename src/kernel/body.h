@@ -115,10 +115,10 @@ typedef struct dcli_body {
     bool fast;  /* `along`, in a call with DCL_FAST: a contraction may be computed in any order (kernel/product.h) */
     int inner_rank; /* of such a reduction, the number of inner axes: the indices that the outputs do not have, in the order of
                        their names. Inner axis q is axis space_rank + q of index_of_axis */
-    bool outline;  /* parsed by dcli_outline_parse() */
-    bool homeless; /* outlines only: no input is read at all indices. There is no home and no owner; loop axes are the
+    bool outline;   /* parsed by dcli_outline_parse() */
+    bool own_space; /* outlines only: no input is read at all indices. There is no home and no owner; loop axes are the
                       indices in the order of the alphabet */
-    bool keyed;    /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
+    bool keyed;     /* the results are arrays, whose elements the body selects by keys (kernel/keyed.h) */
     int partials; /* reductions that are not along axes: the first of the parameters that the parser adds. To values: the
                      partial results, an array of longs, and a stamp, a scalar of type long. Each node uses its own part of the array: work-item
                      w of a launch adds to slot w, of dcli_slot_longs(). The first long of a slot is
@@ -238,7 +238,7 @@ dcl_status dcli_over_parse(bool along, bool fast, const char *text, const char *
 dcl_status dcli_outline_parse(const char *text, const char *prelude, const char *over, int count,
                               const dcli_param params[], dcli_body **body_out);
 /** Refuse a body in which no input is read at all indices. @return DCL_ERR_BODY. */
-dcl_status dcli_refuse_homeless(const dcli_body *body);
+dcl_status dcli_refuse_own_space(const dcli_body *body);
 /** Find the ranges of the inner axes: those of the arrays' axes in whose subscripts their indices stand alone.
  *  @param grids      [param_count] by parameter; NULL: a scalar.
  *  @param start_out  [inner_rank], as count_out.

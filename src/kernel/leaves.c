@@ -173,7 +173,7 @@ dcl_status dcli_leaves_parse(const char *text, const char *prelude, const char *
     dcl_status status = dcli_outline_parse(text, prelude, over, count, params, &body);
     if (status != DCL_OK)
         return status;
-    status = body->homeless ? dcli_refuse_homeless(body) : take(body, out);
+    status = body->own_space ? dcli_refuse_own_space(body) : take(body, out);
     dcli_body_free(body);
     return status;
 }

@@ -200,16 +200,14 @@ bool dcli_has_word(const char *text, const char *word)
     return false;
 }
 
-/* Whether word w names what the prelude defines there: a macro, or anything outside of functions and their parameters.
- * @param inside  the brackets around it: of parameters and functions, and of others, such as those of an enum. */
-static bool is_defined_here(const dcli_words *words, int64_t w, int inside)
+/* Whether the name at word w is that of a #define. */
+static bool is_macro_defined(const dcli_words *words, int64_t w)
 {
-    if (w > 1 && dcli_word_is(&words->word[w - 1], "define") && dcli_word_is(&words->word[w - 2], "#"))
-        return true;
-    return inside == 0;
+    return w > 1 && dcli_word_is(&words->word[w - 1], "define") && dcli_word_is(&words->word[w - 2], "#");
 }
 
-/* Whether a prelude defines a name. A prelude that cannot be cut into words is refused elsewhere. */
+/* Whether a prelude defines a name: by a #define, or outside of parameters and functions. The braces of an enum are no
+ * function. A prelude that cannot be cut into words is refused elsewhere. */
 static bool is_defined(const char *prelude, const char *name)
 {
     enum { DEEPEST = 64 };
@@ -225,7 +223,7 @@ static bool is_defined(const char *prelude, const char *name)
         const dcli_word *word = &words.word[w];
         directive = word->first ? dcli_word_is(word, "#") : directive;
         if (word->kind == DCLI_WORD_NAME && dcli_word_is(word, name))
-            found = is_defined_here(&words, w, inside + directive);
+            found = directive ? is_macro_defined(&words, w) : inside == 0;
         if (directive)
             continue;
         if (dcli_word_in(word, " ( { [ ") && depth < DEEPEST) {

@@ -159,7 +159,7 @@ static dcl_status check_body(dcli_parser *parser)
     for (int p = 0; p < body->param_count && status == DCL_OK; p++)
         if (dcli_param_is_output(&body->params[p]))
             status = check_output(parser, p);
-    if (status != DCL_OK || body->homeless)
+    if (status != DCL_OK || body->own_space)
         return status;
     if (body->result_count == 0)
         body->home = written_access(body, body->owner);

@@ -396,7 +396,7 @@ static dcl_status find_home(dcli_body *body)
     return DCL_OK;
 }
 
-dcl_status dcli_refuse_homeless(const dcli_body *body)
+dcl_status dcli_refuse_own_space(const dcli_body *body)
 {
     char names[3 * DCL_MAX_RANK];
     list_indices(body, names);
@@ -421,8 +421,8 @@ dcl_status dcli_check_reduction(dcli_body *body)
         return DCL_OK;
     }
     if (!body->outline)
-        return dcli_refuse_homeless(body);
-    body->homeless = true;
+        return dcli_refuse_own_space(body);
+    body->own_space = true;
     for (int n = 0, m = 0; n < DCL_MAX_RANK; n++)
         if (dcli_body_has_index(body, n))
             body->index_of_axis[m++] = n;

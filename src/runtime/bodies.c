@@ -234,8 +234,8 @@ dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int
     dcl_status status = parse_outline(text, count, args, &body);
     if (status != DCL_OK)
         return status;
-    if (body->homeless)
-        status = dcli_refuse_homeless(body);
+    if (body->own_space)
+        status = dcli_refuse_own_space(body);
     else
         *home_out = body->owner;
     dcli_body_free(body);
@@ -243,13 +243,13 @@ dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int
 }
 
 dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool always,
-                           bool *homeless_out, dcl_grid *space_out, unsigned *indices_out)
+                           bool *own_space_out, dcl_grid *space_out, unsigned *indices_out)
 {
     const dcl_grid *grids[DCLI_MAX_PARAMS] = {NULL};
     dcli_scalar values[DCLI_MAX_PARAMS] = {{0}};
     dcli_body *body;
     int p = 0;
-    *homeless_out = false;
+    *own_space_out = false;
     dcl_status status = parse_outline(text, count, args, &body);
     if (status != DCL_OK)
         return status;
@@ -260,9 +260,9 @@ dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], co
         grids[p] = output || has_array(&args[k]) ? dcli_array_grid(args[k].array) : NULL;
         values[p++].u = args[k].access == DCL_ACCESS_VALUE ? args[k].value.u : 0;
     }
-    *homeless_out = body->homeless;
+    *own_space_out = body->own_space;
     *indices_out = body->indices;
-    if (body->homeless || always)
+    if (body->own_space || always)
         status = dcli_space_find(body, grids, values, box, space_out);
     dcli_body_free(body);
     return status;

@@ -34,7 +34,7 @@ static dcli_text_kind text_of(const dcl_call *call)
 dcl_status dcli_reduction_call(const dcl_call *call)
 {
     bool ran = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_spaced_run(call, NULL, &ran);
+    dcl_status status = dcli_own_space_run(call, NULL, &ran);
     if (ran)
         return status;
     status = dcli_filled_run(call, NULL, &ran);
@@ -85,7 +85,7 @@ dcl_status dcl_call_run(const dcl_call *call)
 dcl_status dcli_reduction_look_at(const dcl_call *call, const dcli_look *look)
 {
     bool ran = false, to_values, outputs = has_outputs(call, &to_values);
-    dcl_status status = dcli_spaced_run(call, look, &ran);
+    dcl_status status = dcli_own_space_run(call, look, &ran);
     if (ran)
         return status;
     status = dcli_filled_run(call, look, &ran);

@@ -601,7 +601,7 @@ dcl_status dcli_body_home(const char *text, int count, const dcl_arg args[], int
  *  @param space_out    as of dcli_space_find(). @param indices_out  the names of its axes: bit 0 is i.
  *  @return as dcli_body_of_call(), or as dcli_space_find(). */
 dcl_status dcli_body_space(const char *text, int count, const dcl_arg args[], const dcl_box *box, bool always,
-                           bool *homeless_out, dcl_grid *space_out, unsigned *indices_out);
+                           bool *own_space_out, dcl_grid *space_out, unsigned *indices_out);
 /** Have errors quote `text`, from which the library has made the body's own text line by line. If there is no memory,
  *  they quote the latter. The lock is held. */
 void dcli_body_show(dcli_known_body *known, const char *text);

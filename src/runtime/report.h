@@ -74,7 +74,7 @@ bool dcli_reduction_args(const dcl_call *call, dcl_arg args_out[], int *count_ou
 /** If no input of a reduction to values, into elements or by keys is read at all indices, run it with one more input that
  *  is (runtime/space.c).
  *  @param look, found_out  as of dcli_elements_run(). */
-dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *found_out);
+dcl_status dcli_own_space_run(const dcl_call *call, const dcli_look *look, bool *found_out);
 /** If the input that gives the indices of a reduction stores only some of its elements, run the reduction with a copy.
  *  @param look, found_out  as of dcli_elements_run(). */
 dcl_status dcli_filled_run(const dcl_call *call, const dcli_look *look, bool *found_out);

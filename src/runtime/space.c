@@ -104,34 +104,34 @@ static uint64_t hash_call(const dcl_call *call)
     return hash;
 }
 
-/* Find the index space of a call. @param homeless_out  whether it has one of its own. */
-static dcl_status find_space(const dcl_call *call, bool *homeless_out, dcl_grid *space_out, unsigned *indices_out)
+/* Find the index space of a call. @param own_space_out  whether it has one of its own. */
+static dcl_status find_space(const dcl_call *call, bool *own_space_out, dcl_grid *space_out, unsigned *indices_out)
 {
     dcl_arg args[DCLI_MAX_PARAMS];
     int count;
-    *homeless_out = false;
+    *own_space_out = false;
     if (call->cluster == NULL || call->text == NULL || call->args == NULL || call->arg_count < 1 ||
         call->arg_count > DCLI_MAX_PARAMS || !takes_args(call))
         return DCL_OK;
     uint64_t hash = hash_call(call);
-    bool homeless = false;
+    bool own_space = false;
     pthread_mutex_lock(&call->cluster->lock);
-    bool known = dcli_choices_find(&call->cluster->spaces, hash, &homeless);
+    bool known = dcli_choices_find(&call->cluster->spaces, hash, &own_space);
     pthread_mutex_unlock(&call->cluster->lock);
-    if ((known && !homeless) || !dcli_reduction_args(call, args, &count))
+    if ((known && !own_space) || !dcli_reduction_args(call, args, &count))
         return DCL_OK;
     dcl_status status =
-        dcli_body_space(call->text, count, args, call->box, false, homeless_out, space_out, indices_out);
-    if (!known && (*homeless_out || status == DCL_OK)) {
+        dcli_body_space(call->text, count, args, call->box, false, own_space_out, space_out, indices_out);
+    if (!known && (*own_space_out || status == DCL_OK)) {
         pthread_mutex_lock(&call->cluster->lock);
-        dcli_choices_add(&call->cluster->spaces, hash, *homeless_out);
+        dcli_choices_add(&call->cluster->spaces, hash, *own_space_out);
         pthread_mutex_unlock(&call->cluster->lock);
     }
     return status;
 }
 
 /* Whether a call is a reduction along axes that its parser refuses, maybe because of a loop in its body. */
-static bool is_looped(const dcl_call *call)
+static bool is_refused_along(const dcl_call *call)
 {
     int ranks[DCLI_MAX_PARAMS] = {0}, outputs = 0;
     dcli_reduced_element element[DCLI_MAX_RESULTS];
@@ -164,12 +164,12 @@ static bool is_looped(const dcl_call *call)
 }
 
 /* Find the index space of a call that is looped. @param found_out  whether it can be run as a reduction by keys. */
-static dcl_status find_looped(const dcl_call *call, bool *found_out, bool *homeless_out, dcl_grid *space_out,
+static dcl_status find_looped(const dcl_call *call, bool *found_out, bool *own_space_out, dcl_grid *space_out,
                               unsigned *indices_out)
 {
     dcl_arg args[DCLI_MAX_PARAMS];
-    *found_out = *homeless_out = false;
-    if (!is_looped(call))
+    *found_out = *own_space_out = false;
+    if (!is_refused_along(call))
         return DCL_OK;
     int count = dcli_keyed_args(call->arg_count, call->args, args), p = 0;
     for (int k = 0; k < call->arg_count; k++) {
@@ -180,7 +180,7 @@ static dcl_status find_looped(const dcl_call *call, bool *found_out, bool *homel
         p++;
     }
     *indices_out = 0;
-    dcl_status status = dcli_body_space(call->text, count, args, NULL, true, homeless_out, space_out, indices_out);
+    dcl_status status = dcli_body_space(call->text, count, args, NULL, true, own_space_out, space_out, indices_out);
     *found_out = *indices_out != 0; /* it was parsed */
     return status;
 }
@@ -267,18 +267,18 @@ static dcl_status run(const dcl_call *call, const dcli_look *look, bool looped)
     return look != NULL ? dcli_reduction_look_at(call, look) : dcli_reduction_call(call);
 }
 
-dcl_status dcli_spaced_run(const dcl_call *call, const dcli_look *look, bool *found_out)
+dcl_status dcli_own_space_run(const dcl_call *call, const dcli_look *look, bool *found_out)
 {
     dcl_grid space;
     unsigned indices;
-    bool looped = false, homeless;
-    dcl_status status = find_space(call, &homeless, &space, &indices);
-    if (!homeless)
-        status = find_looped(call, &looped, &homeless, &space, &indices);
-    *found_out = homeless || looped;
+    bool looped = false, own_space;
+    dcl_status status = find_space(call, &own_space, &space, &indices);
+    if (!own_space)
+        status = find_looped(call, &looped, &own_space, &space, &indices);
+    *found_out = own_space || looped;
     if (!*found_out)
         return DCL_OK; /* the reduction will say what is wrong */
-    if (status == DCL_OK && !homeless)
+    if (status == DCL_OK && !own_space)
         return run(call, look, true);
     if (status == DCL_OK && look != NULL)
         status = look->check(call->cluster, look->user);
