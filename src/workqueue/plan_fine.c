@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "segment/cut.h"
 
+enum { MOST_BESIDE = 64 }; /* most works that are cut together, and among which joining looks for the one to continue */
 enum { MOST_BATCHES = 1024 }; /* most batches of a plan whose batches are made smaller for lack of memory for loans */
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */
@@ -180,21 +181,69 @@ static dcl_status put_part(dcli_builder *builder, int64_t w, const int64_t lo[],
     return add_part(builder, w, lo, count);
 }
 
+/* Append the parts of a work. */
+static dcl_status cut_work(dcli_builder *builder, int64_t w, int64_t most, int64_t *taken)
+{
+    int64_t shape[DCL_MAX_RANK];
+    dcl_status status = DCL_OK;
+    dcl_box box = builder->plan->work[w].box;
+    dcli_cut_shape(box.rank, box.count, NULL, most, shape);
+    dcli_cut cut = dcli_cut_begin(box.rank, box.count, shape);
+    while (status == DCL_OK && dcli_cut_next(&cut))
+        status = put_part(builder, w, cut.lo, cut.count, most, taken);
+    return status;
+}
+
+/* Number of works from number w on that are cut and have the same indices of the slowest axis. */
+static int64_t find_beside(const dcli_builder *builder, const struct uncut *uncut, int64_t w)
+{
+    const dcl_box *box = &builder->plan->work[w].box;
+    int64_t count = 1;
+    for (; w + count < uncut->works && uncut->cut[w + count]; count++) {
+        const dcl_box *other = &builder->plan->work[w + count].box;
+        if (other->start[0] != box->start[0] || other->count[0] != box->count[0] || other->stride[0] != box->stride[0])
+            break;
+    }
+    return count;
+}
+
+/* Append the parts of works that lie side by side along other axes than the slowest one, such as those of `*,cyclic(64)`:
+ * first the first indices of the slowest axis in all works, then the next ones. Whole works would be short lines of the
+ * node's part. Bodies that may be costly have many small batches, so their works are cut one after the other. */
+static dcl_status cut_beside(dcli_builder *builder, int64_t w, int64_t count, int64_t most, int64_t *taken)
+{
+    dcl_status status = DCL_OK;
+    int64_t slab = 0, rows = builder->plan->work[w].box.count[0];
+    for (int64_t n = 0; n < count; n++)
+        slab += dcli_box_elements(&builder->plan->work[w + n].box) / rows;
+    int64_t thick = most / slab;
+    if (count < 2 || count > MOST_BESIDE || thick < 1 || dcli_body_may_be_costly(builder->operation->body)) {
+        for (int64_t n = 0; n < count && status == DCL_OK; n++)
+            status = cut_work(builder, w + n, most, taken);
+        return status;
+    }
+    for (int64_t r = 0; r < rows && status == DCL_OK; r += thick)
+        for (int64_t n = 0; n < count && status == DCL_OK; n++) {
+            int64_t lo[DCL_MAX_RANK] = {r}, size[DCL_MAX_RANK];
+            memcpy(size, builder->plan->work[w + n].box.count, sizeof size);
+            size[0] = dcli_min(thick, rows - r);
+            status = put_part(builder, w + n, lo, size, most, taken);
+        }
+    return status;
+}
+
 /* Append batches with the parts of all works that are cut. */
 static dcl_status append_cut(dcli_builder *builder, const struct uncut *uncut, int64_t most)
 {
     dcli_plan *plan = builder->plan;
-    int64_t taken = 0, first = plan->batch_count;
+    int64_t taken = 0, first = plan->batch_count, beside;
     dcl_status status = DCL_OK;
-    for (int64_t w = 0; w < uncut->works && status == DCL_OK; w++) {
-        int64_t shape[DCL_MAX_RANK];
-        dcl_box box = plan->work[w].box;
+    for (int64_t w = 0; w < uncut->works && status == DCL_OK; w += beside) {
+        beside = 1;
         if (!uncut->cut[w])
             continue;
-        dcli_cut_shape(box.rank, box.count, NULL, most, shape);
-        dcli_cut cut = dcli_cut_begin(box.rank, box.count, shape);
-        while (status == DCL_OK && dcli_cut_next(&cut))
-            status = put_part(builder, w, cut.lo, cut.count, most, &taken);
+        beside = find_beside(builder, uncut, w);
+        status = cut_beside(builder, w, beside, most, &taken);
     }
     int64_t count = plan->fine_count = plan->batch_count - first;
     for (int64_t b = 0; b < count; b++) {
@@ -318,6 +367,18 @@ static bool join_last(const dcli_operation *operation, const dcli_plan *plan, dc
     return true;
 }
 
+/* Join the last of `count` works to the one of those shortly before it that it continues along the slowest axis. */
+static bool join_beside(const dcli_operation *operation, const dcli_plan *plan, dcli_work works[], int64_t count)
+{
+    const dcli_work *last = &works[count - 1];
+    for (int64_t w = count - 2; w >= 0 && w >= count - 1 - MOST_BESIDE; w--)
+        if (axis_between(&works[w].box, &last->box) == 0 && continues(operation, plan, &works[w], last, 0)) {
+            works[w].box.count[0] += last->box.count[0];
+            return true;
+        }
+    return false;
+}
+
 int64_t dcli_plan_join(const dcli_operation *operation, const dcli_plan *plan, int64_t first, int64_t count,
                        dcli_work works_out[])
 {
@@ -325,7 +386,10 @@ int64_t dcli_plan_join(const dcli_operation *operation, const dcli_plan *plan, i
     int64_t joined = 0;
     for (int64_t w = plan->batch[first].first_work; w < last->first_work + last->work_count; w++) {
         works_out[joined++] = plan->work[w];
+        int64_t alone = joined;
         while (join_last(operation, plan, works_out, joined)) /* a complete row may continue the rows before it */
+            joined--;
+        if (joined == alone && join_beside(operation, plan, works_out, joined))
             joined--;
     }
     return joined;

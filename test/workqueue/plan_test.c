@@ -659,6 +659,10 @@ Test(plan, what_exchanges_nothing_is_cut_so_that_batches_can_be_lent)
     dcli_operation *dealt =
         TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, deal}, {DCL_ACCESS_IN, "A", 2, deal});
     expect_fine("dealt pieces", dealt, 4, 100, "fine 20: 100 100 of 2000");
+    const dcli_layout *columns = test_layout("*,cyclic(2)", 4, &square);
+    dcli_operation *beside =
+        TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, columns}, {DCL_ACCESS_IN, "A", 2, columns});
+    expect_fine("runs of columns are cut at the same rows", beside, 4, 600, "fine 4: 600 600 of 2400");
     dcli_operation *turned =
         TEST_FORALL(1, "C(i,j) = A(399-i,j);", {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
     expect_fine("parts of others are read", turned, 4, 1, "not 1: 2000 0 of 2000");
