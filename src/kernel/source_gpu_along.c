@@ -1,6 +1,6 @@
 /* kernel/source_gpu_along.c - generates the kernels that reduce along axes on a GPU.
  *
- * If an input is contiguous along the last inner axis, a work-group computes two elements of each output, with 32
+ * If an input is contiguous along the last inner axis, a work-group computes four elements of each output, with 16
  * neighbouring work-items for each. Otherwise it computes 32 neighbouring elements, with eight work-items for each.
  * Work-items of one element take turns at the summands, so that neighbouring work-items read neighbouring elements of the
  * inputs. At the end they merge their values in local memory (group.cl).
@@ -8,9 +8,10 @@
  * The summands of contractions are added in order, so a work-item computes an element, where source_chain_gpu.c does not compute
  * tiles.
  *
- * On an H200, of the rate of a copy: sums of the columns of 16384 x 16384 floats read at 0.88, y = A x at 0.76 (of 40960 x 40960 floats 0.89
- * and 0.90); with a group of 128 work-items for an element of y 0.64 and 0.82. With 32 summands per turn of a work-item (DCL_EACH), y = A x
- * takes 2 to 6 % less time than with 16, sums of columns 5 to 20 %; with two elements per group 1 % less than with four. */
+ * On an H200, of the rate of a copy: sums of the columns of 16384 x 16384 floats read at 0.88, y = A x at 0.85 (of 40960 x 40960 floats 0.91
+ * and 0.94). With 32 work-items for each of two elements y = A x takes 4 % more time (1 % of 40960 x 40960 floats), with 64 work-items 10 %,
+ * with a group of 128 for an element a third. With 32 summands per turn of a work-item (DCL_EACH), y = A x
+ * takes 2 to 6 % less time than with 16, sums of columns 5 to 20 %. */
 #include <stdio.h>
 
 #include "base/check.h"
@@ -22,8 +23,8 @@
 
 enum {
     CHAIN = 128,           /* work-items of a group of contractions */
-    LINES = 2,             /* elements that a group computes whose inputs are contiguous along the last inner axis */
-    LINE = 32,             /* work-items for each of them: a power of two, as group.cl requires */
+    LINES = 4,             /* elements that a group computes whose inputs are contiguous along the last inner axis */
+    LINE = 16,             /* work-items for each of them: a power of two, as group.cl requires */
     COLUMNS = 32,          /* elements that a group computes otherwise */
     LANES = 8,             /* work-items for each of them: a power of two */
     MOST_GROUPS = 1 << 20, /* groups take turns if there are more elements */
