@@ -146,10 +146,10 @@ kill: build ## kill and stop worker processes and programs at random moments, N 
 	    $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes
 
 stealing: build ## compare pairs of programs and N (20) evaluations per kind of workers, and kill N workers, all with DCL_STEAL=always
-	@failed=0; export DCL_STEAL=always DCL_TILE_BYTES=4096; \
+	@failed=0; export TEST_SETTINGS='DCL_STEAL=always DCL_TILE_BYTES=4096'; \
 	ctest --test-dir build -R '^pairs$$' --output-on-failure || failed=1; \
 	$(MAKE) --no-print-directory cases-workers N=$(or $(N),20) WORKERS="$(or $(WORKERS),local:3 tcp:2)" || failed=1; \
-	DCL_TILE_BYTES=512 TEST_WORKER_KILLS=$(or $(N),20) TEST_PROGRAM_KILLS=$(or $(N),20) TEST_WORKER_STOPS=5 TEST_PROGRAM_STOPS=5 \
+	TEST_SETTINGS='DCL_STEAL=always DCL_TILE_BYTES=512' TEST_WORKER_KILLS=$(or $(N),20) TEST_PROGRAM_KILLS=$(or $(N),20) TEST_WORKER_STOPS=5 TEST_PROGRAM_STOPS=5 \
 	    TEST_SILENCE_MS=4000 $$(ls /usr/bin/python3 2>/dev/null || echo python3) test/processes/kill_test.py build/dcl build/test/processes || failed=1; \
 	exit $$failed
 

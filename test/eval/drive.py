@@ -9,6 +9,7 @@ import time
 import numpy
 
 from bodies import DTYPES
+from processes import settings
 
 NODES_MOST = 5
 TIMEOUT = float(os.environ.get("TEST_TIMEOUT", "120"))  # seconds for one case; it is then taken to hang
@@ -22,6 +23,7 @@ class Broken(Exception):
 def environment(nodes):
     """Of a process that finds at least so many devices, of PoCL exactly so many."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("DCL_")}
+    env.update(settings())
     env["POCL_DEVICES"] = " ".join(["pthread"] * nodes)
     return env
 

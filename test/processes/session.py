@@ -28,7 +28,7 @@ class Program:
         plain = {name: value for name, value in processes.environment().items() if not name.startswith("DCL_")}
         self.errors_path = errors_path
         with open(errors_path, "wb") as errors:
-            self.process = subprocess.Popen([*prefix, *argv], env={"POCL_DEVICES": "pthread", **plain, **variables},
+            self.process = subprocess.Popen([*prefix, *argv], env={"POCL_DEVICES": "pthread", **plain, **processes.settings(), **variables},
                                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
         self.pid = self.process.pid
         self.lines, self.seen = queue.Queue(), []

@@ -28,6 +28,12 @@ def environment(mark=MARK, **more):
     return {**os.environ, VARIABLE: mark, **more}
 
 
+def settings():
+    """Settings of DCL that the variable TEST_SETTINGS forces on the programs of a test: "DCL_STEAL=always DCL_TILE_BYTES=4096". DCL_
+    variables of the environment itself are kept from these programs."""
+    return dict(word.split("=", 1) for word in os.environ.get("TEST_SETTINGS", "").split())
+
+
 # ---- processes ------------------------------------------------------------------------------------------------------
 
 

@@ -485,6 +485,25 @@ time.sleep(30)
 """
 
 
+class SettingsTest(unittest.TestCase):
+    """What TEST_SETTINGS forces reaches the programs of tests; DCL_ variables of the environment do not."""
+
+    def test_programs_of_tests(self):
+        for folder in ("eval", "processes"):
+            self.enterContext(unittest.mock.patch.object(sys, "path", [os.path.join(HERE, "..", folder), *sys.path]))
+        import drive
+        import session
+        forced = {"DCL_STEAL": "always", "DCL_TILE_BYTES": "4096"}
+        self.enterContext(unittest.mock.patch.dict(
+            os.environ, {"TEST_SETTINGS": "DCL_STEAL=always DCL_TILE_BYTES=4096", "DCL_STEAL": "never", "DCL_MAP": "cyclic"}))
+        self.assertEqual({k: v for k, v in drive.environment(2).items() if k.startswith("DCL_")}, forced)
+        with tempfile.TemporaryDirectory() as folder:
+            program = session.Program(["env"], {}, os.path.join(folder, "errors"))
+            said = [line for line in iter(lambda: program.next(20), None) if line.startswith("DCL_")]
+            program.end(20)
+        self.assertEqual(sorted(said), [f"{k}={v}" for k, v in forced.items()])
+
+
 class ProcessesTest(unittest.TestCase):
     def setUp(self):
         self.addCleanup(processes.kill_all)
