@@ -8,8 +8,8 @@
 
 #include "common.h"
 
-/* Find a device of this host by its name. */
-static inline cl_device_id find_device(const char *name)
+/* Find a device of this host by its name. @param before  so many of the same name come first */
+static inline cl_device_id find_device(const char *name, int before)
 {
     cl_platform_id platforms[16];
     cl_uint platform_count = 0;
@@ -21,7 +21,7 @@ static inline cl_device_id find_device(const char *name)
         for (cl_uint d = 0; d < count && d < 16; d++) {
             char found[128] = "";
             clGetDeviceInfo(devices[d], CL_DEVICE_NAME, sizeof found, found, NULL);
-            if (strcmp(found, name) == 0)
+            if (strcmp(found, name) == 0 && before-- == 0)
                 return devices[d];
         }
     }

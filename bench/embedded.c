@@ -91,7 +91,7 @@ static cl_mem make_buffer(struct hand *hand, int which)
 
 static void open_hand(struct hand *hand, const char *name, size_t bytes)
 {
-    cl_device_id device = find_device(name);
+    cl_device_id device = find_device(name, 0);
     cl_int error;
     const char *source = reference_source;
     snprintf(hand->device, sizeof hand->device, "%s", name);

@@ -136,7 +136,7 @@ static double measure_launch(const char *name)
     double us[TRIPS];
     const size_t one = 1;
     const cl_long n = 0;
-    cl_device_id device = find_device(name);
+    cl_device_id device = find_device(name, 0);
     cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, NULL);
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, NULL);
     cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, NULL);

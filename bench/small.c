@@ -78,7 +78,7 @@ struct hand {
 
 static struct hand open_hand(const char *name)
 {
-    struct hand hand = {.device = find_device(name)};
+    struct hand hand = {.device = find_device(name, 0)};
     cl_int error;
     hand.context = clCreateContext(NULL, 1, &hand.device, NULL, NULL, &error);
     check(error == CL_SUCCESS, "clCreateContext");

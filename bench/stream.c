@@ -10,7 +10,7 @@
  * them, because the first round is not counted.
  *
  * On a device with memory of its own, two more times are printed. "link": copying the same bytes by hand, from and to pinned memory, in
- * both directions at once. "kernels": the same nest on arrays of the cluster. The longer one is that of the slowest stage. Without a GPU, the
+ * both directions and on the devices of all nodes at once. "kernels": the same nest on arrays of the cluster. The longer one is that of the slowest stage. Without a GPU, the
  * driver of test/support/fake_opencl shows the stages: the time that its copies take can be set. Kernels and the copies
  * themselves, which take little of that time, are run by the same processors, one after the other; so the rate must be such that the kernels
  * take much less time than the copies: 100 bytes per microsecond for the stencils, 10 for the product.
@@ -179,54 +179,82 @@ static double time_kernels(dcl_cluster *cluster, const struct kernel *k, double 
     return median(rounds, wall);
 }
 
-/* The time in which numbers of bytes are copied by hand, in pieces, to and from a device at once. */
-static double time_link(const char *device_name, int64_t in_bytes, int64_t out_bytes)
-{
-    enum { PIECE = 16 << 20, DIRECTIONS = 2, TIMES = 3 };
-    double least = 0;
-    cl_int code;
-    cl_device_id device = find_device(device_name);
-    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
-    check(code == CL_SUCCESS, "clCreateContext");
+/* What copies by hand use of one device: a queue, pinned memory and memory of the device for each direction. */
+enum { PIECE = 16 << 20, DIRECTIONS = 2, MOST_NODES = 8 };
+
+struct end {
+    cl_context context;
     cl_command_queue queue[DIRECTIONS];
     cl_mem pinned[DIRECTIONS], memory[DIRECTIONS];
     char *at[DIRECTIONS];
+};
+
+static void open_end(struct end *end, cl_device_id device)
+{
+    cl_int code;
+    end->context = clCreateContext(NULL, 1, &device, NULL, NULL, &code);
+    check(code == CL_SUCCESS, "clCreateContext");
     for (int d = 0; d < DIRECTIONS; d++) {
-        queue[d] = clCreateCommandQueue(context, device, 0, &code);
+        end->queue[d] = clCreateCommandQueue(end->context, device, 0, &code);
         check(code == CL_SUCCESS, "clCreateCommandQueue");
-        pinned[d] = clCreateBuffer(context, CL_MEM_ALLOC_HOST_PTR, PIECE, NULL, &code);
+        end->pinned[d] = clCreateBuffer(end->context, CL_MEM_ALLOC_HOST_PTR, PIECE, NULL, &code);
         check(code == CL_SUCCESS, "clCreateBuffer");
-        memory[d] = clCreateBuffer(context, CL_MEM_READ_WRITE, PIECE, NULL, &code);
+        end->memory[d] = clCreateBuffer(end->context, CL_MEM_READ_WRITE, PIECE, NULL, &code);
         check(code == CL_SUCCESS, "clCreateBuffer");
-        at[d] = clEnqueueMapBuffer(queue[d], pinned[d], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, PIECE, 0, NULL, NULL,
-                                   &code);
+        end->at[d] = clEnqueueMapBuffer(end->queue[d], end->pinned[d], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, PIECE, 0,
+                                        NULL, NULL, &code);
         check(code == CL_SUCCESS, "clEnqueueMapBuffer");
-        memset(at[d], 1, PIECE);
+        memset(end->at[d], 1, PIECE);
     }
+}
+
+static void close_end(struct end *end)
+{
+    for (int d = 0; d < DIRECTIONS; d++) {
+        clEnqueueUnmapMemObject(end->queue[d], end->pinned[d], end->at[d], 0, NULL, NULL);
+        clFinish(end->queue[d]);
+        clReleaseMemObject(end->pinned[d]);
+        clReleaseMemObject(end->memory[d]);
+        clReleaseCommandQueue(end->queue[d]);
+    }
+    clReleaseContext(end->context);
+}
+
+/* The time in which numbers of bytes are copied by hand, in pieces, to and from the devices of all nodes at once. Each copies the same
+ * share of them. */
+static double time_link(const char *device_name, int nodes, int64_t in_bytes, int64_t out_bytes)
+{
+    enum { TIMES = 3 };
+    double least = 0;
+    struct end end[MOST_NODES];
+    check(nodes <= MOST_NODES, "too many nodes");
+    for (int n = 0; n < nodes; n++)
+        open_end(&end[n], find_device(device_name, n));
+    in_bytes /= nodes;
+    out_bytes /= nodes;
     for (int t = 0; t <= TIMES; t++) {
+        cl_int code = CL_SUCCESS;
         double began = now();
-        for (int64_t done = 0; done < in_bytes || done < out_bytes; done += PIECE) {
-            size_t in = (size_t)(in_bytes - done < PIECE ? in_bytes - done : PIECE),
-                   out = (size_t)(out_bytes - done < PIECE ? out_bytes - done : PIECE);
-            if (done < in_bytes)
-                code |= clEnqueueWriteBuffer(queue[0], memory[0], CL_FALSE, 0, in, at[0], 0, NULL, NULL);
-            if (done < out_bytes)
-                code |= clEnqueueReadBuffer(queue[1], memory[1], CL_FALSE, 0, out, at[1], 0, NULL, NULL);
-            code |= clFlush(queue[0]) | clFlush(queue[1]);
-        }
-        code |= clFinish(queue[0]) | clFinish(queue[1]);
+        for (int64_t done = 0; done < in_bytes || done < out_bytes; done += PIECE)
+            for (int n = 0; n < nodes; n++) {
+                size_t in = (size_t)(in_bytes - done < PIECE ? in_bytes - done : PIECE),
+                       out = (size_t)(out_bytes - done < PIECE ? out_bytes - done : PIECE);
+                if (done < in_bytes)
+                    code |= clEnqueueWriteBuffer(end[n].queue[0], end[n].memory[0], CL_FALSE, 0, in, end[n].at[0], 0,
+                                                 NULL, NULL);
+                if (done < out_bytes)
+                    code |= clEnqueueReadBuffer(end[n].queue[1], end[n].memory[1], CL_FALSE, 0, out, end[n].at[1], 0,
+                                                NULL, NULL);
+                code |= clFlush(end[n].queue[0]) | clFlush(end[n].queue[1]);
+            }
+        for (int n = 0; n < nodes; n++)
+            code |= clFinish(end[n].queue[0]) | clFinish(end[n].queue[1]);
         check(code == CL_SUCCESS, "copies by hand");
         double took = now() - began;
         least = t > 0 && (t == 1 || took < least) ? took : least;
     }
-    for (int d = 0; d < DIRECTIONS; d++) {
-        clEnqueueUnmapMemObject(queue[d], pinned[d], at[d], 0, NULL, NULL);
-        clFinish(queue[d]);
-        clReleaseMemObject(pinned[d]);
-        clReleaseMemObject(memory[d]);
-        clReleaseCommandQueue(queue[d]);
-    }
-    clReleaseContext(context);
+    for (int n = 0; n < nodes; n++)
+        close_end(&end[n]);
     return least;
 }
 
@@ -351,9 +379,9 @@ static void measure(const struct kernel *k, int rounds, bool sweeps)
            bound / streamed, 1e3 * whole, whole / streamed, rounds);
     const char *name = dcl_node_name(little, 0);
     cl_device_type type = 0;
-    check(clGetDeviceInfo(find_device(name), CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS, name);
+    check(clGetDeviceInfo(find_device(name, 0), CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS, name);
     if ((type & CL_DEVICE_TYPE_CPU) == 0) {
-        double link = time_link(name, in_bytes, out_bytes), kernels = time_kernels(large, k, memory, rounds);
+        double link = time_link(name, nodes, in_bytes, out_bytes), kernels = time_kernels(large, k, memory, rounds);
         printf("%s: link %.1f ms, kernels %.1f ms, slowest stage / streamed %.2f\n", k->name, 1e3 * link, 1e3 * kernels,
                (link > kernels ? link : kernels) / streamed);
     }

@@ -44,7 +44,7 @@ typedef struct hand {
 
 static void open_hand(hand *hand, const char *name, float start[])
 {
-    cl_device_id device = find_device(name);
+    cl_device_id device = find_device(name, 0);
     cl_int error;
     const char *text = source;
     hand->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
