@@ -1,4 +1,4 @@
-/* golden/main.c - runs cases and compares counters and results with those that are on record: golden FILE [write | STEP]
+/* golden/main.c - runs cases and compares counters and results with those that are on record: golden FILE [write | STEP [N] | case N]
  *
  * A line of FILE is a case: its number, a hash of what it is, the first status that was not DCL_OK, a hash of the bits of all
  * arrays at the end, then over all nodes tasks, blocks_moved, bytes_moved, approximate and, where everything is sent,
@@ -6,7 +6,7 @@
  * order of cases.
  *
  *   golden FILE           compares all
- *   golden FILE STEP      compares cases 0, STEP, 2 STEP, ...
+ *   golden FILE STEP [N]  compares cases N, N + STEP, N + 2 STEP, ...; N is 0 if not given
  *   golden FILE case N    runs case N, prints what it is and what came of it, and compares
  *   golden FILE write     writes FILE anew */
 #include <inttypes.h>
@@ -150,11 +150,11 @@ static bool check_case(int64_t number, bool aloud, const char *path, const char 
     return false;
 }
 
-static int check_all(const char *path, int64_t step)
+static int check_all(const char *path, int64_t first, int64_t step)
 {
     char(*lines)[LINE] = read_lines(path);
     int failed = 0, passed = 0;
-    for (int64_t n = 0; n < CASES && failed < MOST_FAILURES; n += step) {
+    for (int64_t n = first; n < CASES && failed < MOST_FAILURES; n += step) {
         bool good = check_case(n, false, path, lines[n]);
         passed += good;
         failed += !good;
@@ -196,7 +196,7 @@ int main(int count, char **words)
 {
     const char *path = count > 1 ? words[1] : "", *what = count > 2 ? words[2] : "1";
     if (count < 2 || count > 4) {
-        fprintf(stderr, "golden FILE [STEP | case N | write]\n");
+        fprintf(stderr, "golden FILE [STEP [N] | case N | write]\n");
         return EXIT_FAILURE;
     }
     if (!find_devices()) {
@@ -206,7 +206,8 @@ int main(int count, char **words)
     int failed = strcmp(what, "write") == 0 ? write_all(path)
                  : strcmp(what, "case") == 0
                      ? check_one(path, count > 3 ? strtoll(words[3], NULL, 10) : -1)
-                     : check_all(path, strtoll(what, NULL, 10) > 0 ? strtoll(what, NULL, 10) : 1);
+                     : check_all(path, count > 3 && strtoll(words[3], NULL, 10) > 0 ? strtoll(words[3], NULL, 10) : 0,
+                                 strtoll(what, NULL, 10) > 0 ? strtoll(what, NULL, 10) : 1);
     for (int n = 0; n < golden_setting_count; n++)
         if (cluster[n] != NULL)
             failed += dcl_close(cluster[n]) != DCL_OK;

@@ -4,7 +4,7 @@ with plain loops by runner.c, which also compares what moves with what was expla
 
 Settings: TEST_DCL and TEST_PAIRS, the programs (build/dcl, and test/pairs beside it); TEST_SEED (a new one), printed;
 TEST_CASE, to run a single case again; TEST_LONG=1: every pair in all ranks 1-4 and on all numbers of nodes 1-5, instead
-of once; TEST_CASES, fewer cases than that. Ends with `N passed, M failed`."""
+of once; TEST_CASES, fewer cases than that; TEST_PARTS, to run a part of them only: 2/8 for the third of eight. Ends with `N passed, M failed`."""
 import itertools
 import os
 import random
@@ -170,6 +170,8 @@ def main():
     only = os.environ.get("TEST_CASE")
     numbers = [int(only)] if only else list(range(len(pairs) * (NODES_MOST * 4 if LONG else 1)))
     numbers = numbers[:int(os.environ.get("TEST_CASES") or len(numbers))]
+    part, parts = map(int, (os.environ.get("TEST_PARTS") or "0/1").split("/"))
+    numbers = numbers[part::parts]
     print(f"seed {SEED}: {len(numbers)} cases, {len(KINDS)} kinds of maps", flush=True)
     folder = tempfile.mkdtemp(prefix="dcl-pairs-")
     lanes = [Lane(devices, f"{folder}/{n}.npy") for n in range(2 if LONG and not only else 1)]
