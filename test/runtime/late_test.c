@@ -287,8 +287,8 @@ static bool play_failing(const struct failing_case *c, int n)
              c->late ? "; late clEnqueueFillBuffer 1+ 2; late clEnqueueCopyBuffer 1+ 2" : "");
     s->fake.plan(plan);
     dcl_status status = play(s, 1);
-    bool met = s->fake.calls(c->function) >= n;
     dcl_status waited = dcl_wait(s->cluster); /* also if more failures are on their way */
+    bool met = s->fake.calls(c->function) >= n;
     /* if the failure is known before the last call, that refuses to read the array, and dcl_wait() tells the cause */
     status = status != DCL_OK && status != DCL_ERR_INVALID ? status : waited;
     if (!met)
