@@ -156,8 +156,8 @@ void dcli_device_close(dcli_device *device)
         return;
     bool quiet = device->queue[DCLI_COMPUTE].handle == NULL || dcli_ticket_end(device);
     dcli_imports_close(device);
-    dcli_registered_free(
-        device); /* before the slots: freeing a slot returns its memory to its owner, who may unmap it */
+    /* before the slots: freeing a slot returns its memory to its owner, who may unmap it */
+    dcli_registered_free(device);
     dcli_ring_free(device);
     dcli_programs_free(device);
     if (device->nothing != NULL)

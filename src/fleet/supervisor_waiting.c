@@ -11,6 +11,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 
+/* More clients that exceed the limits are refused at once, so that others can connect: dcli_supervisor_open() lets 32 clients connect
+ * that have no session. */
+enum { MOST_WAITING = 16 };
+
 static int64_t sessions_of_key(const dcli_supervisor *supervisor, const char *key)
 {
     int64_t count = 0;
@@ -67,11 +71,16 @@ void dcli_supervisor_forget(dcli_supervisor *supervisor, uint32_t client)
 
 void dcli_supervisor_take(dcli_supervisor *supervisor, uint32_t client, dcli_received *received)
 {
+    dcli_supervisor_admit(supervisor, dcli_monotonic_ms()); /* whoever waits comes first */
     if (supervisor->draining || check_place(supervisor, client) == DCL_OK) {
         dcli_supervisor_start(supervisor, client, &received->message.open);
         return;
     }
-    dcli_waiting *waiting = dcli_calloc(1, sizeof *waiting);
+    int count = 0;
+    dcli_waiting **last = &supervisor->waiting;
+    for (; *last != NULL; last = &(*last)->next)
+        count++;
+    dcli_waiting *waiting = count < MOST_WAITING ? dcli_calloc(1, sizeof *waiting) : NULL;
     if (waiting == NULL) {
         dcli_supervisor_refuse(supervisor, client, dcli_error_status(), dcli_error_sentence());
         return;
@@ -80,9 +89,6 @@ void dcli_supervisor_take(dcli_supervisor *supervisor, uint32_t client, dcli_rec
              dcli_listener_caller(supervisor->listener, client), dcli_error_sentence());
     *waiting = (dcli_waiting){.client = client, .until_ms = dcli_monotonic_ms() + DCLI_PLACE_MS, .received = *received};
     *received = (dcli_received){0};
-    dcli_waiting **last = &supervisor->waiting;
-    while (*last != NULL)
-        last = &(*last)->next;
     *last = waiting;
 }
 

@@ -11,8 +11,8 @@ static icd_mem *root_of(icd_mem *mem) { return mem->parent != NULL ? mem->parent
 
 /* ---- commands that write ---- */
 
-/* Drop what need not be awaited: what has ended, and, in a queue in order, what a later command of the list follows. A later one that
- * was not sent has failed, and tells nothing of the earlier ones. */
+/* Drop events that a move need not wait for: those that have ended and, in a queue in order, those before a later event of the same
+ * queue. An event that was never sent has failed, and says nothing about earlier ones. */
 static void look_at_writers(icd_writers *writers)
 {
     static uint64_t visits; /* guarded by icd.lock */

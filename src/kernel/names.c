@@ -206,7 +206,16 @@ static bool is_macro_defined(const dcli_words *words, int64_t w)
     return w > 1 && dcli_word_is(&words->word[w - 1], "define") && dcli_word_is(&words->word[w - 2], "#");
 }
 
-/* Whether a prelude defines a name: by a #define, or outside of parameters and functions. The braces of an enum are no
+/* Whether the opening brace at word w is that of a function's body, a struct or a union: what is declared inside is no constant
+ * of the prelude. */
+static bool opens_local(const dcli_words *words, int64_t w)
+{
+    const dcli_word *word = words->word;
+    return (w > 0 && (dcli_word_is(&word[w - 1], ")") || dcli_word_in(&word[w - 1], " struct union "))) ||
+           (w > 1 && dcli_word_in(&word[w - 2], " struct union "));
+}
+
+/* Whether a prelude defines a name: by a #define, or outside of parameters, functions and structs. The braces of an enum are no
  * function. A prelude that cannot be cut into words is refused elsewhere. */
 static bool is_defined(const char *prelude, const char *name)
 {
@@ -227,7 +236,7 @@ static bool is_defined(const char *prelude, const char *name)
         if (directive)
             continue;
         if (dcli_word_in(word, " ( { [ ") && depth < DEEPEST) {
-            local[depth] = !dcli_word_is(word, "{") || (w > 0 && dcli_word_is(&words.word[w - 1], ")"));
+            local[depth] = !dcli_word_is(word, "{") || opens_local(&words, w);
             inside += local[depth++];
         } else if (dcli_word_in(word, " ) } ] ") && depth > 0) {
             inside -= local[--depth];
@@ -261,10 +270,11 @@ dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char 
             continue;
         const char *neutral = dcli_operator_split(params[p].name, word);
         if (!is_known_constant(neutral, count, params, prelude))
-            return DCLI_FAIL(DCL_ERR_INVALID,
-                             "the neutral element of operator %s is '%s', a name that no DCL_PRELUDE defines; expected "
-                             "one constant, such as 0.0f, -INFINITY or 1; an argument, such as a DCL_VALUE, is none",
-                             word, neutral);
+            return DCLI_FAIL(
+                DCL_ERR_INVALID,
+                "the neutral element of operator %s is '%s', a name that no DCL_PRELUDE defines; expected "
+                "one constant, such as 0.0f, -INFINITY or 1; an argument, such as a DCL_VALUE, is not a constant",
+                word, neutral);
     }
     return DCL_OK;
 }

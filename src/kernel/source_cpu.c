@@ -517,7 +517,8 @@ static void emit_next_block(dcli_nest *nest)
     for (int a = 0; a < body->access_count; a++)
         if (dcli_is_transposed(body, a))
             dcli_text_put(nest->out,
-                          "    for (long dcl_f = 0; dcl_f < dcl_h && dcl_v + dcl_m + dcl_q < dcl_n%d; dcl_f += 64 / "
+                          "    for (long dcl_f = 0; dcl_q < dcl_m && dcl_f < dcl_h && dcl_v + dcl_m + dcl_q < dcl_n%d; "
+                          "dcl_f += 64 / "
                           "(long)sizeof(%s))\n"
                           "        DCL_FAR_AHEAD(dcl_p%d + dcl_x%d_%d + dcl_u + dcl_f + (dcl_v + dcl_m + dcl_q) * "
                           "dcl_s%d_%d);\n",

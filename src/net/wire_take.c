@@ -482,7 +482,8 @@ static dcl_status take_ready(dcli_endpoint *endpoint, dcli_incoming *incoming)
     return DCL_ERR_TIMEOUT;
 }
 
-/** Recognise the host by its routing id, which is none of a peer's number. Who has its number poses as it. */
+/** Recognise the host by its routing id, a name that only it knows. Peers have their numbers as routing ids; one that has the
+ *  host's number is not the host, and is refused. */
 static void recognise_host(dcli_wire *wire, bool by_acceptor, int *from)
 {
     wire->poses = by_acceptor && wire->host >= 0 && *from == wire->host;

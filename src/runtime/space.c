@@ -163,9 +163,9 @@ static bool is_refused_along(const dcl_call *call)
     return !parsed;
 }
 
-/* Find the index space of a call that is looped. @param found_out  whether it can be run as a reduction by keys. */
-static dcl_status find_looped(const dcl_call *call, bool *found_out, bool *own_space_out, dcl_grid *space_out,
-                              unsigned *indices_out)
+/* Find the index space of a call that is refused along axes. @param found_out  whether it can be run as a reduction by keys. */
+static dcl_status find_refused_along(const dcl_call *call, bool *found_out, bool *own_space_out, dcl_grid *space_out,
+                                     unsigned *indices_out)
 {
     dcl_arg args[DCLI_MAX_PARAMS];
     *found_out = *own_space_out = false;
@@ -258,11 +258,11 @@ static char *extend(const char *text, const char *name, unsigned indices)
     return dcli_text_take(&extended);
 }
 
-static dcl_status run(const dcl_call *call, const dcli_look *look, bool looped)
+static dcl_status run(const dcl_call *call, const dcli_look *look, bool refused)
 {
-    if (looped && look != NULL)
+    if (refused && look != NULL)
         return dcli_keyed_look(call->cluster, NULL, call->text, call->arg_count, call->args, look);
-    if (looped)
+    if (refused)
         return dcli_keyed_run(call->cluster, NULL, call->text, call->arg_count, call->args);
     return look != NULL ? dcli_reduction_look_at(call, look) : dcli_reduction_call(call);
 }
@@ -271,11 +271,11 @@ dcl_status dcli_own_space_run(const dcl_call *call, const dcli_look *look, bool 
 {
     dcl_grid space;
     unsigned indices;
-    bool looped = false, own_space;
+    bool refused = false, own_space;
     dcl_status status = find_space(call, &own_space, &space, &indices);
     if (!own_space)
-        status = find_looped(call, &looped, &own_space, &space, &indices);
-    *found_out = own_space || looped;
+        status = find_refused_along(call, &refused, &own_space, &space, &indices);
+    *found_out = own_space || refused;
     if (!*found_out)
         return DCL_OK; /* the reduction will say what is wrong */
     if (status == DCL_OK && !own_space)
@@ -304,7 +304,7 @@ dcl_status dcli_own_space_run(const dcl_call *call, const dcli_look *look, bool 
         args[spaced.arg_count++] = dcl_arg_array(DCL_ACCESS_IN, name, view);
         spaced.args = args;
         spaced.text = text;
-        status = run(&spaced, look, looped);
+        status = run(&spaced, look, refused);
     }
     dcli_free(text);
     return end(call, look, base, view, status);

@@ -228,6 +228,7 @@ Test(scan, neutral_elements_are_constants)
                  {"// none", DCL_ERR_INVALID},
                  {"float twice(float none) { return 2 * none; }", DCL_ERR_INVALID},
                  {"#define other none", DCL_ERR_INVALID},
+                 {"struct pair { float some, none; };", DCL_ERR_INVALID},
                  {"#define none 0.0f", DCL_OK},
                  {"enum { some, none = 0 };", DCL_OK},
                  {"constant float none = 0;", DCL_OK}};
@@ -256,7 +257,7 @@ Test(scan, neutral_elements_are_constants)
                  DCL_ERR_INVALID, why);
     TEST_REFUSED(dcl_scan(cluster, "P(i,j) mix= A(i,j);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"),
                           DCL_OPERATOR("mix", "none"), DCL_PRELUDE(mix), DCL_VALUE(none)),
-                 DCL_ERR_INVALID, "an argument, such as a DCL_VALUE, is none");
+                 DCL_ERR_INVALID, "an argument, such as a DCL_VALUE, is not a constant");
     dcl_clear_error(cluster);
     dcl_release(y);
     dcl_release(P);

@@ -185,8 +185,8 @@ class Isolation(siege.Siege):
     def follows(self, worker, first, **variables):
         """A program calls while another one that takes its place still runs, and is served as soon as that ends, as
         programs are that a script starts one after the other."""
-        waits, limit = "waits until a session ends", 2
-        before = len(re.findall(waits, worker.log()))
+        waits, limit = "waits until a session ends", 1
+        before, ended = (len(re.findall(text, worker.log())) for text in (waits, r"session \w+ has ended"))
         began = time.monotonic()
         second = siege.start([siege.CLIENT, "open", "work:2", "close"], **{**worker.variables, **variables})
         self.addCleanup(second.communicate)
@@ -196,6 +196,8 @@ class Isolation(siege.Siege):
         text = second.communicate(timeout=600)[0]
         if seconds < limit:  # on a busy machine the time limit of the second one may have passed
             self.assertEqual(second.returncode, 0, f"{text}\nworker: {worker.log()}")
+        ended += 1 + (second.returncode == 0)
+        self.assertTrue(worker.logs(rf"(?s)(session \w+ has ended.*){{{ended}}}", 10 * siege.SLOW), worker.log())
         self.works(worker, **variables)
 
     def test_most_sessions_of_a_key(self):
