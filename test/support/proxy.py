@@ -15,6 +15,7 @@ A script is commands separated by ';'. `up` is from the client to the target, `d
     swallow [up|down]                       read on and forward nothing of it, as if it had been
     heal [up|down]                          forward again what was half-open or swallowed
     corrupt at OFFSET [up|down]             flip all bits of the byte at this offset of the stream
+    corrupt in N [up|down]                  the same, N bytes after those that were read when the command comes
     corrupt probability P [seed S] [up|down]  flip each byte with this probability
     clear                                   forget all of the above for connections to come
     at SECONDS COMMAND                      give a command so much later
@@ -99,8 +100,8 @@ class Command:
             self.kind = words.pop(0) if words[:1] in (["rst"], ["fin"]) else "fin"
         elif self.name == "corrupt":
             self.kind = words[0] if words else None
-            if self.kind not in ("at", "probability"):
-                raise ValueError(f"command is '{self.text}'; expected: corrupt at OFFSET, "
+            if self.kind not in ("at", "in", "probability"):
+                raise ValueError(f"command is '{self.text}'; expected: corrupt at OFFSET, corrupt in N, "
                                  "or: corrupt probability P [seed S]")
             self.value, words = self._number(words[1:]), words[2:]
             if words[:1] == ["seed"]:
@@ -140,8 +141,8 @@ class Way:
         self.flip_random, self.flip_probability, self.next_flip = None, 0.0, None
 
     def corrupt(self, command, of):
-        if command.kind == "at":
-            self.flips.add(int(command.value))
+        if command.kind in ("at", "in"):
+            self.flips.add(int(command.value) + (self.read if command.kind == "in" else 0))
         else:
             self.flip_random, self.flip_probability = random.Random(f"{command.seed} {of}"), min(command.value, 1.0)
             self.next_flip = self._flip_behind(self.read - 1)

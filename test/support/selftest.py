@@ -184,6 +184,13 @@ class ProxyTest(unittest.TestCase):
         client = self.client(self.proxy("corrupt at 3 up; corrupt at 5 down"))
         client.sendall(bytes(10))
         self.assertEqual(client.recv(10), b"\0\0\0\xff\0\xff\0\0\0\0")
+        proxy_ = self.proxy("clear")
+        client = self.client(proxy_)
+        client.sendall(bytes(3))
+        self.assertEqual(read_all(client, 3)[0], bytes(3))
+        proxy_.do("corrupt in 2 up")
+        client.sendall(bytes(4))
+        self.assertEqual(read_all(client, 4)[0], b"\0\0\xff\0")
         seen = []
         for seed in (1, 1, 2):
             client = self.client(self.proxy(f"corrupt probability 0.1 seed {seed} up"))
