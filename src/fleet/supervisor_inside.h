@@ -149,7 +149,7 @@ bool dcli_supervisor_waits(dcli_supervisor *supervisor, uint32_t client);
 void dcli_supervisor_admit(dcli_supervisor *supervisor, int64_t now_ms);
 /** A client is gone. If it waits, it does not any more. */
 void dcli_supervisor_forget(dcli_supervisor *supervisor, uint32_t client);
-/** No client waits any more. None is told. */
+/** Drop all clients that wait for a place, without an answer. */
 void dcli_supervisor_forget_all(dcli_supervisor *supervisor);
 
 #endif

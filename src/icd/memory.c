@@ -40,8 +40,8 @@ static void drop_writers(icd_writers *writers)
     writers->count = 0;
 }
 
-/* Add the command of an event, which is about to be sent. Commands of another device are forgotten: what they write has been
- * moved to this one, or is overwritten. */
+/* Add the event of a command that is about to be sent. If the list has events of another device, drop them: what those commands
+ * write has been moved to this device, or is overwritten. */
 static cl_int add_writer(icd_writers *writers, icd_event *event)
 {
     enum { FEW = 4 };
@@ -441,7 +441,7 @@ void *icd_map_memory(icd_mem *mem, size_t bytes, size_t *allocated_out)
     return posix_memalign(&memory, ALIGNMENT, bytes) == 0 ? memory : NULL;
 }
 
-/* Keep the memory of a region that has ended, if it is larger than what is kept. */
+/* Keep the memory of an unmapped region for the next mapping, unless the buffer already keeps as much. */
 static void keep_spare(icd_mem *mem, icd_map *map)
 {
     if (map->allocated < LEAST_SPARE || (mem->spare != NULL && mem->spare_bytes >= map->allocated))

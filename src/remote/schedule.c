@@ -476,8 +476,8 @@ static bool marks_last(const dcli_task *task, cl_uint waits)
     return waits == 0 && task->queue->queue.in_order && !task->queue->queue.profiles;
 }
 
-/* Whether a command that has failed stays in its queue for now. Events of a queue in order end in order, because commands
- * elsewhere that wait for the last one count on the earlier ones; of these, the device has not ended all. */
+/* Whether the end of a failed command is reported later, because the device has not ended all earlier commands of its queue. Events
+ * of a queue in order end in order: a command of another queue that waits for the last of them relies on that. */
 static bool fails_later(const dcli_task *task)
 {
     return task->queue->queue.in_order && task->queue->queue.oldest != NULL;

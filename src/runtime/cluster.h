@@ -484,7 +484,6 @@ dcl_status dcli_keyed_run(dcl_cluster *cluster, const dcl_box *box, const char *
 /** Record that an operation has met keys outside, if it is that of a keyed reduction. The lock is held. */
 void dcli_keyed_stray(dcl_cluster *cluster, int64_t operation, const char *text);
 void dcli_keyed_free(dcl_cluster *cluster);
-/** Forget where reductions along axes are computed. */
 /** Free the list of arrays that are kept for partial results; the arrays are in cluster->arrays. */
 void dcli_partials_free(dcl_cluster *cluster);
 void dcli_combinations_free(dcl_cluster *cluster);

@@ -391,7 +391,7 @@ static void try_own_memory(void)
     clReleaseEvent(gate);
 }
 
-/* The memory of a region is used again: what was written before the buffer has changed must not be seen. */
+/* A mapping gets the memory of an earlier one. It must show what the buffer has now, not what that memory had then. */
 static void try_maps_again(void)
 {
     enum { BYTES = 1 << 20, TURNS = 4, COUNT = BYTES / sizeof(cl_int) };
