@@ -30,8 +30,8 @@ typedef struct dcl_counters {
     int64_t kernels_built; /**< OpenCL programs compiled: each node counts those that its device's cache did not have */
     int64_t launches;      /**< kernels started; on a CPU, short operations that follow each other may share one */
     int64_t storage_bytes; /**< memory that holds parts of arrays now */
-    int64_t loans_asked;   /**< stealing: requests for batches that this node has sent to other nodes */
-    int64_t loans_refused; /**< stealing: such requests of this node that were answered no */
+    int64_t loans_asked;   /**< stealing: how often this node has asked another node for batches (dcl/base.h) */
+    int64_t loans_refused; /**< stealing: how often the answer to such a request of this node was no */
     int64_t loans_won;     /**< stealing: batches of this node that another node has computed for it */
     int64_t
         loans_taken_back; /**< stealing: batches that this node has lent and that came back without results, or that it

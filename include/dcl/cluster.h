@@ -77,9 +77,9 @@ typedef struct dcl_config {
     bool pin; /**< DCL_PIN: pin each process of "local:N" to one of the processors on which this program may run, taken
                            in turn; for measuring, and for nodes that must not disturb each other */
     const char *steal; /**< DCL_STEAL: whether a node that has nothing to do runs batches of a loop body for another
-                          node: "never", "pays" (the default: if that is expected to save time) or "always" (for tests);
-                          followed by ",kinds": also for devices of another kind, whose results may differ in the last
-                          bits */
+                          node: "never", "pays" (the default: if that is expected to save time) or "always" (for tests).
+                          With ",kinds" at the end ("pays,kinds"), nodes may also do so for devices of another kind; the
+                          results may then differ in the last bits */
     size_t
         lines; /**< DCL_LINES: most lines that a node stores before and after its part of a large array, so that steps of
                        time loops need fewer exchanges (docs/time-loops.md); 0: only those of a map with an overlap */

@@ -28,8 +28,8 @@ typedef struct dcl_report_node {
     const char *name;      /**< as dcl_node_name() */
     dcl_counters planned;  /**< planned counters, as of dcl_call_explain(); the others are 0 */
     int64_t elements;      /**< indices of the first output that its tasks compute */
-    int64_t staged_bytes;  /**< maximum memory for the stages of one batch (dcl/base.h) of its tasks, with padding,
-                                without replicas */
+    int64_t staged_bytes;  /**< maximum memory for the stages of one batch (dcl/base.h) of its tasks; includes padding,
+                                but no replicas */
     int64_t arrived_bytes; /**< maximum memory for data messages that have arrived and are still needed, if each batch
                                 ends before the next one begins. If batches overlap, a node uses more. Neither this
                                 number nor staged_bytes includes the storage of arrays. */
@@ -63,8 +63,8 @@ typedef struct dcl_report_footprint {
 /** An index of a reduction or scan, and its range: first, first + 1, ..., first + count - 1. */
 typedef struct dcl_report_index {
     const char *name;
-    const char *use; /**< "kept": results have it; "reduced"; "kept and reduced": of outputs beside
-                           results; "scanned" */
+    const char *use; /**< "kept": results have this index; "reduced": values are combined over it; "kept and reduced":
+                          both, in a body that writes ordinary outputs beside its results; "scanned" */
     int64_t first, count;
 } dcl_report_index;
 
@@ -90,8 +90,9 @@ typedef struct dcl_report {
                                  reads, as with DCL_IN_ALL, so each node plans its exchange with all others. On very
                                  many nodes, that takes long. Always NULL on fewer than three nodes */
     /** In a session that lends (dcl_config.steal): NULL, or a map that would serve better, because other nodes compute a
-     *  node's batches of this body again and again. It is the text for dcl_map_parse(), to be given to dcl_remap() of the
-     *  first output and the arrays that are laid out like it. A sentence of the advice gives the reasons. */
+     *  node's batches of this body again and again. Make the map from this text by dcl_map_parse(), and call dcl_remap()
+     *  with it for the first output and the arrays that are laid out like it. A sentence of the advice gives the
+     *  reasons. */
     const char *balanced_map;
     int64_t balanced_ns;   /**< predicted time of a call with balanced_map, without stealing; 0 without that map */
     int64_t unbalanced_ns; /**< the same with the present maps; 0 without balanced_map */

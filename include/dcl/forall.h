@@ -28,8 +28,8 @@ typedef enum dcl_access {
     DCL_ACCESS_RESULT,        /**< reductions: a value that is reduced over all indices: see dcl/reduce.h */
     DCL_ACCESS_RESULT_FAST,   /**< DCL replaces RESULT by this in a call with DCL_FAST: sums of float and double may be
                                  added in any order. Programs pass RESULT */
-    DCL_ACCESS_RESULT_PLACED, /**< DCL replaces RESULT by this before a RESULT_AT: the index of the value is found, too.
-                                 Programs pass RESULT */
+    DCL_ACCESS_RESULT_PLACED, /**< DCL replaces a RESULT that stands before a RESULT_AT by this: the index of the value is
+                                 found, too. Programs pass RESULT */
     DCL_ACCESS_OPERATOR,      /**< reductions and scans: an operator of the program; see DCL_OPERATOR in dcl/reduce.h */
     DCL_ACCESS_MOVE,          /**< as IN; the field `of` names the output that is computed from it */
     DCL_ACCESS_GROUP,         /**< tile kernels: `width` gives the work-group sizes; see dcl/tile_kernel.h */
@@ -38,7 +38,8 @@ typedef enum dcl_access {
     DCL_ACCESS_ALONG,         /**< scans: `name` is the index that is scanned; see dcl/scan.h */
     DCL_ACCESS_EXCLUSIVE,     /**< scans: an element's own value does not count */
     DCL_ACCESS_FAST,          /**< reductions: in any order; see DCL_FAST in dcl/reduce.h */
-    DCL_ACCESS_RESULT_AT,     /**< reductions: the index of the RESULT before; see DCL_RESULT_AT in dcl/reduce.h */
+    DCL_ACCESS_RESULT_AT,     /**< reductions: gets the index at which the minimum or maximum before it was found; see
+                                 DCL_RESULT_AT in dcl/reduce.h */
     DCL_ACCESS_OVER,          /**< `name` is the text of DCL_OVER: ranges of indices */
     DCL_ACCESS_HOST_IN,       /**< loop nests: memory of the program, read; see DCL_HOST_IN in dcl/loops.h */
     DCL_ACCESS_HOST_OUT,      /**< loop nests: memory of the program, written before it is read */
@@ -199,8 +200,9 @@ static inline dcl_call dcl_call_body(dcl_cluster *cluster, const dcl_box *box, c
     return call;
 }
 
-/** dcl_forall() with its arguments in an array. In C and C++ it is a macro that passes sizeof(dcl_arg) to the library.
- *  Other languages call the function; their dcl_arg must have the same layout as the dcl_arg of the loaded library.
+/** dcl_forall() with its arguments in an array. In C and C++, dcl_forall_n() is a macro that passes sizeof(dcl_arg) to
+ *  the library. Other languages call the function; their dcl_arg must have the same layout as the dcl_arg of the loaded
+ *  library.
  *  @param args  [count] */
 DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int count, const dcl_arg args[]);
 #define dcl_forall_n(cluster, body, count, ...) dcl_call_run(DCL_CALL_BODY_N(cluster, NULL, body, count, __VA_ARGS__))
@@ -241,9 +243,10 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *  where nothing is written, and an array that the body reads after writing it must be declared DCL_INOUT. A macro must
  *  not have the name of an argument or index.
  *
- *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. DCL_ERR_BODY with
- *  line and column for: #include and other directives, inline assembly, functions without a body, `extern`, names that
- *  begin with two underscores and are not OpenCL C's, and macros with the name of an OpenCL C keyword. */
+ *  Allowed directives: #define, #undef, #if and its companions, #pragma OPENCL and #pragma unroll. The following are
+ *  refused with DCL_ERR_BODY, line and column: #include and other directives, inline assembly, functions without a body,
+ *  `extern`, names that begin with two underscores and are not OpenCL C's, and macros with the name of an OpenCL C
+ *  keyword. */
 #define DCL_PRELUDE(text) dcl_arg_prelude(text)
 /** Ranges of indices, for dcl_forall() and dcl_reduce():
  *
@@ -273,10 +276,10 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      dcl_forall(cluster, "C(i,j) = A(i,j) + B(j,i);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
  *
  *  The body consists of OpenCL C statements without preprocessor lines. `C(i,j)` is an element of the argument C. The
- *  names of indices are i, j, k, l, m, n, o and p. DCL finds the indices of a body where its text first names the first
- *  output: the names in the subscripts there are its indices. They are read-only variables of type long. If the first
- *  output has r axes, no argument can have one of the first r names. The owner of an element of
- *  the first output computes it.
+ *  names of indices are i, j, k, l, m, n, o and p. The indices of a body are the names in the subscripts of the first
+ *  output, where the text first names it. They are read-only variables of type long. If the first output has r axes, an
+ *  argument cannot have one of the first r of these letters as its name. The owner of an element of the first output
+ *  computes it.
  *
  *  Subscripts: outputs are written at a permutation of the plain indices, inputs are read at affine subscripts (`A(2*i
  *  + 1, j)`; integer scalars may occur). Affine subscripts are exact 64-bit integers, whatever the types of scalars and
@@ -287,8 +290,9 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *      for (int d = -8; d <= 8; d++) s += G(d+8) * A(i,j+d);
  *  The variable d is an int, long, short or uint that is declared in the loop. Both bounds are sums and products of
  *  integer literals and integer scalars. The loop counts up (< or <=, with ++ or += LITERAL) or down (> or >=, with -- or
- *  -= LITERAL); the literal is at most 32767. The loop's statement does not change d. If the loop is left early, the
- *  elements of the remaining steps count as read, too, except for limits at its beginning (docs/access.md). A value that the type of d cannot hold is an error.
+ *  -= LITERAL); the literal is at most 32767. The loop's statement does not change d. A value that the type of d cannot
+ *  hold is an error. The elements of all steps count as read, even if the loop ends early or skips steps. The exception
+ *  are steps that the loop leaves out by limits at its beginning, such as `if (d > i) break;` (docs/access.md).
  *
  *  Boundaries: a subscript of an input may end in
  *      min(e, limit), max(e, limit) (arguments in any order), clamp(e, low, high): e is affine, and the limits are sums and
@@ -304,8 +308,8 @@ DCL_API dcl_status dcl_forall_n(dcl_cluster *cluster, const char *body, int coun
  *                        of the elements. If several subscripts of an access have a value, it must be the same.
  *      e % n             the axis continues at its other end: `A((i+d+n) % n)`. n is the extent of the axis, whose first
  *                        index is 0. e must not be negative for any index, because % of a negative number is negative
- *                        in C, and must wrap around once at most. If the input is a view, it must show the whole
- *                        axis of its array.
+ *                        in C. e may wrap around once in each direction: for some multiple m of n, all values of e lie
+ *                        in m - n .. m + 2 * n - 1. If the input is a view, it must show the whole axis of its array.
  *  Only the elements that these subscripts name are moved. Indices for which a limit has an effect run a kernel that
  *  checks each read. For all other indices, and for %, reads are as fast as without a boundary. If the prelude has a
  *  function or macro with one of these names, the name means that function or macro. In reflect, symmetric and constant,

@@ -1,4 +1,4 @@
-/* dcl/iterate.h - time loops that stop by a condition on the nodes. */
+/* dcl/iterate.h - time loops that end when a condition is met; a node evaluates it. */
 #ifndef DCL_ITERATE_H
 #define DCL_ITERATE_H
 
@@ -38,13 +38,13 @@ typedef dcl_status dcl_step_fn(void *user, int64_t step);
  *
  *  A node evaluates the condition. The program reads its value `every` steps later, while the nodes compute these
  *  steps, so they never wait for the program. The loop therefore ends `every` steps after the step at which the condition was
- *  met. This number of steps does not depend on the nodes. The program is at most 2 * every steps ahead of the nodes. If
+ *  met. So the number of steps does not depend on the nodes. The program is at most 2 * every steps ahead of the nodes. If
  *  the condition is first met in the last `every` steps, all steps are run.
  *  Without a condition, this is a loop that calls `step`. It returns as soon as all calls are made; dcl_wait() waits for them.
  *
  *  @param steps      the most steps to run, 0 or more.
  *  @param step       called in the calling thread, without locks.
- *  @param steps_out  number of steps that were made; NULL is accepted. Set whatever is returned, unless an argument is
+ *  @param steps_out  number of steps that were made; NULL is accepted. It is set after errors, too, unless an argument was
  *                    refused before the first step.
  *  @param every      DCL_UNTIL(...) or DCL_NEVER stand for the last two arguments, `every` and `until`.
  *  @param until      the condition as a description of a body, whose cluster is not used; borrowed for the call.

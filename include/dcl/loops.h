@@ -50,15 +50,15 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *    - in expressions: elements, variables, counters, scalars, arithmetic, comparisons, ?:, casts, and functions of OpenCL C on
  *      numbers (sqrt, fabs, exp, pow, fmin, fma, ...).
  *  Loops need not be perfectly nested. All names are free: no letter is reserved. An array of several axes that begin at 0 may
- *  have one subscript, which counts its elements in row-major order, as A[i*m + k] for A[i][k]. It must be possible to divide
- *  it: its part along each axis must be within this axis in all iterations.
+ *  have one subscript, which counts its elements in row-major order, as A[i*m + k] for A[i][k]. DCL divides it into an index
+ *  for each axis, here i and k. The nest is refused if one of these indices leaves its axis in some iteration.
  *
  *  If an argument is written, no other argument may be the same array or a view that shows elements of it.
  *
  *  If nothing inside of a loop can run in parallel, the program runs the loop, with one operation per element that is written.
- *  The log then has a warning (DCL_LOG=warn) that says which iterations depend on each other. In most cases this also applies to
- *  a loop whose counter has a factor in a subscript of what is written, as in A[2*i] (docs/loops.md, `stride`). More than 16,384
- *  such operations are refused.
+ *  The log then has a warning (DCL_LOG=warn) that says which iterations depend on each other. The same holds for most loops
+ *  whose counter is multiplied in a subscript of an element that is written, such as A[2*i] (docs/loops.md, `stride`). A nest
+ *  that needs more than 16,384 such operations is refused.
  *
  *  Arrays may also be memory of the program: DCL_HOST_IN, DCL_HOST_OUT and DCL_HOST_INOUT. The elements that the nest reads
  *  are copied to the nodes, and those that it writes are copied back. Then the call returns when the results are in the
@@ -78,9 +78,9 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *          Otherwise as dcl_forall(). A nest that is refused changes nothing; if the compiler of a device refuses a later
  *          operation of it, earlier ones have run. Calls of other threads may come between the operations of a nest: a
  *          thread that uses the same arrays must wait until this call has returned.
- *  Cost: the first call analyses the nest: tens of milliseconds for nests of a few statements. The plans of the last 16 nests are
- *  kept for calls with the same text, grids and integers. dcl_call_explain() of
- *  DCL_CALL_LOOPS() sums the planned counters of all operations. */
+ *  Cost: the first call analyses the nest, in tens of milliseconds for nests of a few statements. The plans of the last 16 nests
+ *  are kept for calls with the same text, grids and integers. dcl_call_explain() of DCL_CALL_LOOPS() sums the planned counters
+ *  of all operations. */
 #define dcl_loops(cluster, nest, ...) dcl_call_run(DCL_CALL_LOOPS(cluster, nest, __VA_ARGS__))
 
 /** Memory of the program as an array of a loop nest, in row-major order: `DCL_HOST_IN(A, n, m)` is A[0..n-1][0..m-1].
@@ -91,21 +91,19 @@ static inline dcl_call dcl_call_loops(dcl_cluster *cluster, const char *nest, in
  *  If the nest has one subscript, as A[i*m + k], the memory may also be given with one extent, DCL_HOST_IN(A, n * m).
  *
  *  The memory is given by a pointer to the first element, or by an array or pointer to arrays of up to four axes. The element
- *  type is that of the variable: an integer type, float or double. Only IN may be const. The memory must not be changed while the
- *  call runs; other threads may read what is not written.
+ *  type is that of the variable: an integer type, float or double. Only the memory of DCL_HOST_IN may be const. The program must
+ *  not change the memory while the call runs; other threads may read what the nest does not write.
  *
- *  OUT: the nest assigns each element before it reads it. If an argument is written, no other argument may overlap it in memory.
- *  DCL_ERR_INVALID for a null pointer, for an extent below 1, and for overlaps.
+ *  With DCL_HOST_OUT, the nest must assign each element before it reads it. If an argument is written, no other argument may
+ *  overlap it in memory. DCL_ERR_INVALID is returned for a null pointer, for an extent below 1, and for overlaps.
  *
- *  If a nest is refused or fails while it is computed, the memory is unchanged, unless the nest is streamed (below). If it fails
- *  while results are copied back, which only happens when a node is lost, memory that is written has undefined contents.
- *
- *  If the arrays do not fit the nodes (three quarters of their memory, or of DCL_QUOTA_BYTES), they are streamed: docs/loops.md.
- *  Then results are copied back as they are computed, so after a failure parts of the outputs may be new. A nest that is refused
- *  before its first operation is run, for example because it cannot be streamed, leaves the memory unchanged.
- *
- *  In these two cases, and only then, dcl_error() contains the words "undefined contents". Without these words, the memory is as
- *  it was before the call.
+ *  If a nest is refused, or fails while it is computed, the memory is as it was before the call. There are two exceptions:
+ *    - The nest fails while results are copied back. This only happens when a node is lost. The memory that the nest writes then
+ *      has undefined contents.
+ *    - The arrays are streamed (docs/loops.md), because they do not fit the nodes: they may use three quarters of the nodes'
+ *      memory, or of DCL_QUOTA_BYTES. Results are then copied back as they are computed. So if the nest fails after the first
+ *      of them were copied back, parts of the outputs are new.
+ *  In these two cases, and only then, dcl_error() contains the words "undefined contents".
  *
  *  @param ...  1..DCL_MAX_RANK extents. */
 #define DCL_HOST_IN_AS(name, memory, ...) DCLI_HOST(DCL_ACCESS_HOST_IN, name, memory, DCLI_HOST_READ, __VA_ARGS__)
@@ -179,7 +177,8 @@ inline dcl_arg dcli_host_written(dcl_access access, const char *name, T *memory,
 #define DCLI_HOST(access, name, memory, function, ...) function((access), (name), (memory), __VA_ARGS__)
 #else
 /* clang-format off */
-/* From a pointer to arrays, one level down; a pointer to elements stays as it is. Not evaluated: only the type counts. */
+/* Turns a pointer to arrays into a pointer to what these contain; a pointer to elements stays as it is. The expression is not
+ * evaluated: only its type is used. */
 #define DCLI_HOST_DOWN(p)                                                                                          \
     (*_Generic((p), char *: (char **)0, const char *: (const char **)0,                                            \
         signed char *: (signed char **)0, const signed char *: (const signed char **)0,                            \

@@ -15,7 +15,7 @@ extern "C" {
  *      half            11 bits of word x: a multiple of 2^-11 in [0, 1)
  *      float           24 bits of word x: a multiple of 2^-24 in [0, 1)
  *      double          53 bits of words y and x: a multiple of 2^-53 in [0, 1)
- *      integers        all bits: the low bits of word x; 64 bits: words y and x
+ *      integers        up to 32 bits: the low bits of word x; 64 bits: words y (high) and x
  *
  *  The numbers are the same for every number of nodes, every map, and on all devices. In a view, n counts the elements of the
  *  view. Elements that are stored nowhere are skipped.

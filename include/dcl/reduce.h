@@ -51,9 +51,9 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
 /** A variable that gets a result, under its own name or another one. Its type: any integer type, float or double. */
 #define DCL_RESULT(x) DCL_RESULT_AS(#x, &(x))
 #define DCL_RESULT_AS(name, address) DCLI_RESULT((name), (address))
-/** The index of a minimum or maximum, which is the DCL_RESULT directly before this argument. `index` is an array of int64_t,
- *  one for each axis of the input that gives the indices, in the order of this input's subscripts; without such an input,
- *  one for each index, in the order of the alphabet. Among equal values, the
+/** The index of a minimum or maximum, which is the DCL_RESULT directly before this argument. `index` is an array of int64_t.
+ *  If an input gives the indices of the body (dcl_reduce()), the array has one number for each axis of this input, in the
+ *  order of its subscripts; otherwise it has one for each index, in the order of the alphabet. Among equal values, the
  *  lexicographically lowest index wins. If there is a NaN, it is the index of the first NaN. If no statement was executed
  *  at any index, all numbers are -1.
  *
@@ -121,13 +121,15 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  combined from left to right. The results of the leaves are cut and combined in the same way, until one value is left
  *  for each row. Then the axis before the last one is reduced in this way, and so on.
  *
- *  A letter i..p in a subscript is an index, unless an argument or a function has this name. If the subscripts of an
- *  input are all indices of the body, each once, in any order, as in A(j,i), the body runs at every index of this
- *  input's grid, on the nodes that own the elements. Otherwise, as in `trace += A(i,i);` or `s += x(i) * y(j);`, an
- *  index has the range of the axes in whose subscripts it stands alone, or that of DCL_OVER or of the box, and the nodes
- *  share the values of the index that has the most. An index in DCL_OVER may stand outside of subscripts. If several inputs have such subscripts, the first one in the text
- *  gives the indices. If its map stores only some of its elements, the others have the map's fill value, and the input is
- *  first copied into an array of the library that is divided in blocks.
+ *  A letter i..p in a subscript is an index, unless an argument or a function has this name. A letter that has a range in
+ *  DCL_OVER is an index outside of subscripts, too. If the subscripts of an input are all indices of the body, each once, in
+ *  any order, as in A(j,i), this input *gives the indices*: the body runs at every index of its grid, on the nodes that own
+ *  the elements. If there are several such inputs, it is the first one in the text. If the map of this input stores only
+ *  some of its elements, the others have the map's fill value, and the input is first copied into an array of the library
+ *  that is divided in blocks.
+ *  If there is no such input, as in `trace += A(i,i);` or `s += x(i) * y(j);`, an index has the range of the axes in whose
+ *  subscripts it stands alone, or that of DCL_OVER or of the box. The index with the most values is then divided among the
+ *  nodes.
  *
  *  While the body runs at one index, a result is a variable of its type that starts at the neutral element, and the
  *  statements have the meaning of OpenCL C. For example, if s is a double and A has floats, `s += A(i)*A(i)` multiplies
@@ -179,8 +181,8 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *    reduced index. Several reduced indices run in the alphabetic order of their names, the last one fastest. `-=`
  *    changes the sign of the left factor.
  *  - Products of float and double, and operators of the program (DCL_OPERATOR), combine values from left to right, in
- *    ascending order of the reduced index; several reduced indices as for contractions. With DCL_INOUT they start from
- *    the value of the element.
+ *    ascending order of the reduced index. The order of several reduced indices is that of contractions. With DCL_INOUT the
+ *    first value is that of the element.
  *  - The owners of the first output compute, or the owners of an input if less moves in this way. The elements that
  *    they need are sent to them. dcl_call_explain() with DCL_CALL_REDUCTION() returns how much that is. The call does not
  *    wait.
@@ -198,7 +200,7 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *  variable; its type is that of the array. The constants are numbers, or names of integer DCL_VALUEs: rho(step). All
  *  statements name the same element of an array. With DCL_INOUT, the element's present value is one of the values that are
  *  reduced. Other elements do not change. Every node sends its partial results to the node that stores the element, which
- *  combines them. They have 3.5 KB for one element and 3 KB more for each further one, or 16 times as much if any node of
+ *  combines them. They take 3.5 KB for one element and 3 KB more for each further one, or 16 times as much if any node of
  *  the cluster is a GPU. If more than DCL_FANOUT nodes have partial results, nodes first combine them along a tree.
  *
  *  @param ...  DCL_OUT and DCL_INOUT (1..8), DCL_IN, DCL_IN_ALL, DCL_VALUE, DCL_OVER, DCL_PRELUDE, DCL_OPERATOR, DCL_FAST;
@@ -228,10 +230,10 @@ static inline dcl_call dcl_call_reduction(dcl_cluster *cluster, const dcl_box *b
  *      dcl_reduce(cluster, "H(bin(i)) += w(i);", DCL_OUT(H), DCL_IN(bin), DCL_IN(w));
  *      dcl_reduce(cluster, "S(label(i), j) += X(i,j);", DCL_OUT(S), DCL_IN(label), DCL_IN(X));
  *
- *  An input gives the indices, as in a reduction to values, and the nodes that own its elements compute; or the indices
- *  have ranges, as there. A letter i..p that
- *  the body declares is a variable. Keys are indices of the output's grid. A value whose key is outside of the grid is left
- *  out, and DCL_ERR_RANGE is reported, with the first such key of each node, at the next wait and when the output is read.
+ *  As in a reduction to values, an input gives the indices, and the nodes that own its elements compute; or the indices
+ *  have ranges. A letter i..p that the body declares is a variable. Keys are indices of the output's grid. A value whose key
+ *  is outside of the grid is left out. DCL_ERR_RANGE then reports the first such key of each node, at the next wait and when
+ *  the output is read.
  *  OP is any of the above but any= and all=; *= is for integers only. An element of a DCL_OUT starts from the neutral
  *  element, an element of a DCL_INOUT from its present value. Sums of float and double have a unit for each element, so the
  *  magnitudes of other elements do not matter. The bits are the same for every number of nodes, map and tile size. An array

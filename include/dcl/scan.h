@@ -31,9 +31,9 @@ static inline dcl_call dcl_call_scan(dcl_cluster *cluster, const char *body, int
  *
  *  P(i) becomes the combination of the expression's values at all indices from the beginning of the axis up to i. The
  *  values are converted to P's type before they are combined. P's old elements do not count. The other indices are
- *  kept: DCL_ALONG("j") scans each row of P(i,j) for itself.
+ *  kept: DCL_ALONG("j") scans each row of P(i,j) separately.
  *
- *  Integers wrap. A NaN makes all later elements NaN, also of min= and max=; -0 is less than +0. Floating-point sums
+ *  Integers wrap. A NaN makes all later elements NaN, with min= and max=, too; -0 is less than +0. Floating-point sums
  *  and products, and operators of the program, have the same bits for every number of nodes, map and tile size, because
  *  only the extent of the axis decides in which order values are combined: see docs/scans.md. An element of an exclusive
  *  scan has the bits of the element before it in the inclusive scan.

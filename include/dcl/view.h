@@ -64,7 +64,7 @@ DCL_API dcl_array *dcl_broadcast(dcl_array *array, int axis, int64_t extent);
  *  the array. The reason is that the runs of these maps can have different lengths.
  *  @param array   an array, or a view that shows all elements of an array in their order.
  *  @param rank    1..DCL_MAX_RANK.
- *  @param extent  [rank], in all as many elements as the array has. The view's origin is 0.
+ *  @param extent  [rank] of the new shape, which must have as many elements as the array. The view's origin is 0.
  *  @return as above. NULL also with DCL_ERR_UNSUPPORTED if the reshape is not possible; the error text says why, and
  *          dcl_reshape_copy() can be used instead. After a dcl_remap() of the base, each use of the view checks this again. */
 DCL_API dcl_array *dcl_reshape(dcl_array *array, int rank, const int64_t extent[]);
