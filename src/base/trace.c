@@ -38,7 +38,7 @@ dcli_track dcli_trace_track_of(dcli_trace_kind kind)
     return tracks[kind];
 }
 
-/* ---- the clock ---------------------------------------------------------------------------------------------------- */
+/* ---- which clock this process reads ------------------------------------------------------------------------------- */
 
 static uint64_t clock_id;
 

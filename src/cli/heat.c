@@ -1,4 +1,4 @@
-/* cli/heat.c - sum moves over rows and columns of nodes. */
+/* cli/heat.c - the matrix of bytes that move from one group of nodes to another, for a picture. */
 #include "cli/heat.h"
 
 void cli_heat_make(const cli_moves *moves, int most, cli_heat *heat_out)

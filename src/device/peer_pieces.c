@@ -187,7 +187,7 @@ dcl_status dcli_pieces_import(dcli_device *device, const int descriptors[], dcli
     return status;
 }
 
-/* ---- leaving -------------------------------------------------------------------------------------------------- */
+/* ---- pieces that are no longer used --------------------------------------------------------------------------- */
 
 /* Free pieces later if commands still use them: a driver retains the buffers that a command names, but not the pieces
  * after the first. */

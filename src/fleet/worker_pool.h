@@ -67,7 +67,8 @@ const dcli_fleet_hooks *dcli_worker_pool_hooks(dcli_worker_pool *pool);
 /** Wait until it is known how a node's process ended, for a sentence that says so.
  *  @param milliseconds  at most: the connection may have ended for another reason. */
 void dcli_worker_pool_await_end(dcli_worker_pool *pool, int node, int milliseconds);
-/** Called by the host's worker: see `lose` of dcli_fleet_hooks. */
+/** Make sure that the process of a lost node does not run any more. Called by the host's worker: see `lose` of
+ *  dcli_fleet_hooks. */
 void dcli_worker_pool_lose(dcli_worker_pool *pool, int node, const char *seen, char *sentence_out, size_t capacity);
 
 enum {

@@ -440,9 +440,9 @@ cl_ulong icd_device_number(const icd_device *device, cl_device_info what);
 bool icd_serve_once(icd_server *server);
 /** Send the commands of a device. The caller has the connection, and not the lock. */
 void icd_send_batches(icd_device *device);
-/** Append a command to the device's batch; icd_leave() sees to it that it is sent, except DCLI_CL_FORGET_EVENT,
- *  which waits for another command. Arrays and text are copied. @return CL_SUCCESS, CL_OUT_OF_HOST_MEMORY,
- *  CL_DEVICE_NOT_AVAILABLE. */
+/** Append a command to the device's batch. icd_leave() starts sending the batch, unless it contains only
+ *  DCLI_CL_FORGET_EVENT: these wait for another command. Arrays and text are copied. @return CL_SUCCESS,
+ *  CL_OUT_OF_HOST_MEMORY, CL_DEVICE_NOT_AVAILABLE. */
 cl_int icd_send(icd_device *device, const dcli_msg_command *command);
 /** Whether the processes that serve two different devices can send each other data and ends of events: they belong to one
  *  icd_server, which allows it, and neither device is lost. @param one  NULL: false. */

@@ -2,7 +2,7 @@
  *
  * A buffer is made on a server when a command there first uses it. In a context with several devices, contents move
  * when a device that has not the newest ones reads them: from server to server, or through this process if the servers cannot reach
- * each other. The order in which the program enqueues decides which are newest. A sub-buffer shares the fate of its buffer. */
+ * each other. The order in which the program enqueues decides which are newest. A sub-buffer moves together with its buffer. */
 #include <stdlib.h>
 
 #include "icd/entries.h"

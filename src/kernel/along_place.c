@@ -71,12 +71,12 @@ static dcl_status check(const dcli_body *body, unsigned placed)
     return status;
 }
 
-/* Put the statement that only evaluates what `n(key) += value;` does. */
+/* Put a statement that evaluates the keys and the value of `n(key) += value;`, but stores nothing. */
 static void put_evaluated(dcli_text *out, const dcli_body *body, const dcli_reduced *s)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     int first[DCL_MAX_RANK], end[DCL_MAX_RANK], rank = 0;
-    if (body->keyed) /* other outputs have no keys */
+    if (body->keyed) /* otherwise the subscripts are plain indices: nothing to evaluate */
         rank = dcli_token_split(tokens, s->name + 1, DCL_MAX_RANK, first, end);
     dcli_text_put(out, "{ ");
     for (int d = 0; d < rank; d++) {

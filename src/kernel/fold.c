@@ -774,11 +774,11 @@ void dcli_emit_kept_end(dcli_text *out, const dcli_body *body)
 
 /* ---- partial results -------------------------------------------------------------------------------------------------- */
 
-/* Their words: of sums of floating-point numbers, dcli_sum. Of others: */
+/* Their words. Sums of floating-point numbers have those of dcli_sum. Other results have these: */
 enum {
     ANY,   /* 1: there is a value; 0: the rest is 0, too */
     VALUE, /* an integer, of unsigned types its bits; minima and maxima of floating-point numbers: the key of a double */
-    NOT_A_NUMBER, /* of those, 1: there was one */
+    NOT_A_NUMBER, /* minima and maxima of floating-point numbers: 1 if one of the values was NaN */
     PLACE         /* minima and maxima whose index is found: its number; of none INT64_MAX */
 };
 

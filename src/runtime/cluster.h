@@ -52,7 +52,7 @@ struct dcl_array {
     char name[DCLI_MOST_NAME + 1];    /* its name in the last body that used it; "": none yet */
     int view_count;                   /* number of its views */
     bool hidden;                      /* kept by the library for its own use: the program is not told of it */
-    bool lines_known;                 /* `whole` is known; it belongs to `layout`, without a view */
+    bool lines_known;                 /* `whole` is set; it was computed for `layout`, without a view */
     unsigned whole;                   /* the axes along which all tiles have all indices (nest_lines.h) */
     bool released;                    /* released by the program, but still used by its views */
     struct dcl_array *base;           /* base of a view, which is not a view itself; NULL: this is an array */

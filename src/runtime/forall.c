@@ -429,7 +429,7 @@ static dcl_status check_inputs(const struct call *call)
     return DCL_OK;
 }
 
-/* Do not use lines that DCL has reserved if all that a node would receive at once might not fit into its pool. */
+/* Do not use lines that DCL has reserved if all that a node would receive at once might exceed half of its pool. */
 static void fit_pool(const dcl_cluster *cluster, dcli_operation *operation)
 {
     int64_t bytes = 0;

@@ -41,8 +41,9 @@ typedef struct dcli_sim_event {
             int64_t elements, took_ns; /* DONE */
         };
         struct {
-            /* lending: `number` is the batch (HUNGRY: `upto`), `operation` HUNGRY: `first`; `chunk` HUNGRY: bytes,
-             * LENT: the number of batches, RESULT: time of the kernels; `busy_ns` as HUNGRY has it */
+            /* Messages of lending use the fields so: `number` is the batch (of HUNGRY: `upto`); `operation` is the operation
+             * (of HUNGRY: `first`); `chunk` of HUNGRY: bytes, of LENT: number of batches, of RESULT: time of the kernels;
+             * `busy_ns` is that of HUNGRY. */
             int64_t question, chunk, busy_ns;
         };
     };
