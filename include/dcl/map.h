@@ -297,7 +297,7 @@ DCL_API dcl_map *dcl_map_halo(const dcl_map *map, int rank, const int64_t low[],
  *  dcl_map_locate() and dcl_map_storage() count the lines of the map: a part begins after the lines before it.
  *
  *  DCL also stores such lines without this call, and uses them in time loops, if the array is large, its map divides the first
- *  axis as `map` must do, and all nodes are processors of one kind (dcl_config.lines, docs/time-loops.md).
+ *  axis as `map` must do, and all nodes are CPUs of one kind (dcl_config.lines, docs/time-loops.md).
  *  @param map    a map that divides only the first axis, each node having one run of it, such as `block,*`. Not a dealt,
  *                listed, replicated or strided map, or one with a halo.
  *  @param lines  stored before and after each part, 0..65536. 0: no overlap.
