@@ -193,7 +193,7 @@ static dcli_program *find_program(dcli_device *device, uint64_t hash, const char
     return NULL;
 }
 
-/* Estimate a program's size in memory, which no driver tells. PoCL's programs took 0.7 to 1.6 MB each: the compiler's
+/* Estimate a program's size in memory, which no driver reports. PoCL's programs took 0.7 to 1.6 MB each: the compiler's
  * modules, and a library per kernel. */
 static size_t estimate_bytes(const char *source)
 {

@@ -196,7 +196,8 @@ void dcli_worker_pool_forget_contacts(dcli_worker_pool *pool, int from)
     pool->contact_count = from;
 }
 
-/* Call the listeners of all workers. Contacts from `first` on get consecutive node numbers. */
+/* Connect to the listeners of all workers and count their devices. The devices get consecutive node numbers, in the order of the
+ * workers. @return number of devices; -1: an error, and no contact is added. */
 int dcli_worker_pool_count_remote(dcli_worker_pool *pool, const char *workers)
 {
     dcli_worker_address list[DCLI_MOST_CALLS];

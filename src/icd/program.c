@@ -460,7 +460,7 @@ static void *build_later(void *argument)
     return NULL;
 }
 
-/* Build in a thread of its own, which tells the program when it is done. */
+/* Build in a thread of its own, which then calls the program's function `notify`. */
 static cl_int start_build(const icd_job *job)
 {
     pthread_t thread;

@@ -195,8 +195,8 @@ static dcl_status refuse_bounded(const struct reader *r, int t)
     return refuse(r, t, "min, max, clamp, reflect, symmetric, constant and % are the last operations of a subscript");
 }
 
-/* Whether token t begins a boundary, and not a call of a function of the prelude. `constant` is a keyword of OpenCL C, so no
- * function's name, but a prelude with tables contains it. */
+/* Whether token t begins a boundary. If the prelude has a function of this name, it is a call of that function instead. This is
+ * not tested for `constant`: as a keyword of OpenCL C it cannot name a function, but preludes with tables contain it. */
 static bool is_limiting(const struct reader *r, int t)
 {
     return dcli_token_in(r->about->tokens, t, "min max clamp reflect symmetric constant") &&

@@ -86,8 +86,8 @@ void dcli_emit_along_store(dcli_text *out, const dcli_body *body, int r, const c
 /** Emit the code that stores the values of all results in the elements dcl_a<a>. */
 void dcli_emit_along_end(dcli_text *out, const dcli_body *body);
 
-/** Emit the end of an element of the results whose partial results are to be merged: afterwards dcl_f<r> has all values
- *  of a sum, and dcl_e<r> is the value of another result. */
+/** Emit the end of an element whose partial results are merged with others later. Afterwards dcl_f<r> has all values of
+ *  result r if that is a sum, and dcl_e<r> is its value otherwise. */
 void dcli_emit_kept_end(dcli_text *out, const dcli_body *body);
 
 /** A partial result of any operator and type: DCLI_PARTIAL_LONGS longs, as kernels write them. All 0: of no values. */

@@ -338,7 +338,7 @@ static dcl_status fail_beside(const dcli_param *output)
         output->name, dcli_access_name(output->access), output->name);
 }
 
-/* Check the parameters of a reduction to values. Their names come before those of indices. */
+/* Check the parameters of a reduction to values. They may have the names of indices, which are then no indices. */
 static dcl_status check_reduction(int count, const dcli_param params[], int results)
 {
     if (results > DCLI_MAX_RESULTS)

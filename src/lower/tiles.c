@@ -46,8 +46,8 @@ struct axis {
     int64_t step, low, high, first, by;
 };
 
-/* The numbers of an axis with a halo. The plan contains all indices between the ends of a halo; if the tile has a
- * stride, local indices step over those that it does not use, by `by`. */
+/* The numbers of an axis with a halo. The plan contains all indices between the ends of the halo. If the tile has a stride,
+ * local indices count only every `by`-th of them. */
 static struct axis halo_axis(int64_t first, int64_t by, const dcli_binding *binding, int d)
 {
     int64_t before = binding->limits->low[d] - first;

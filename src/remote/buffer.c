@@ -18,7 +18,8 @@ enum {
 
 /* ---- devices that work in the memory that they are given ---- */
 
-enum { TRIED = 100 /* bytes: drivers that work elsewhere do so for memory that is not a number of pages */ };
+/* Bytes of the attempt. Not whole pages: some drivers copy such memory, and work only in memory of whole pages. */
+enum { TRIED = 100 };
 
 /* Whether the contents of memory and buffer are the same without mapping, in both directions. */
 static bool is_one_memory(cl_command_queue queue, cl_mem first, cl_mem second, unsigned char *memory,

@@ -69,7 +69,7 @@ static bool check_part(const char *at, size_t length, bool defines, bool quoted,
 {
     static const char list[] = "expected -D, -U, -w, -W..., -g, -O0 to -O3, or one that begins with -cl-";
     if (defines || quoted)
-        for (size_t c = 0; c < length; c++) /* drivers that know no quotes would take it for an option or a file */
+        for (size_t c = 0; c < length; c++) /* a driver that ignores quotes would read it as an option or a file */
             if ((c == 0 && (at[c] == '-' || at[c] == '@')) || (quoted && at[c] == '/'))
                 return refuse(at, length, "it stands in a definition, but could be read as a file or an option",
                               why_out, capacity);
