@@ -341,6 +341,9 @@ typedef struct dcli_node_list {
 /** Add a node; nothing changes if it is listed already. Cost: O(log count), and moving the larger numbers. @return
  *  DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_node_list_add(dcli_node_list *list, int node);
+/** Add the nodes of another list except one. Cost: O(count of both), or that of adding each. @param except  -1: none.
+ *  @return DCL_OK or DCL_ERR_NOMEM. */
+dcl_status dcli_node_list_add_all(dcli_node_list *list, const dcli_node_list *more, int except);
 /** Remove the entry at an index. */
 void dcli_node_list_take(dcli_node_list *list, int64_t index);
 /** Remove a node, if it is listed. */
@@ -351,8 +354,8 @@ void dcli_node_list_free(dcli_node_list *list);
 
 /** Find the nodes that own elements of `query`; they replace the contents of the list. @return DCL_OK or DCL_ERR_NOMEM.
  *  Cost: per-axis maps: the number of owners, or of runs on irregular axes; maps of boxes: of boxes that the query
- *  meets; dealt maps: of pieces that it meets, and not more than a multiple of the number of nodes. If owners are not
- *  found in ascending order (hashed maps, boxes, irregular axes), each is inserted as by dcli_node_list_add(). */
+ *  meets; dealt maps: of pieces that it meets, and not more than a multiple of the number of nodes. Owners that are
+ *  not found in ascending order are sorted. */
 dcl_status dcli_layout_owners(const dcli_layout *layout, const dcl_box *query, dcli_node_list *owners_out);
 
 /** Whether no box of a node's elements has a stride along axis d, however the elements are grouped into boxes. A "no"

@@ -177,6 +177,21 @@ dcl_status dcli_node_list_add(dcli_node_list *list, int node)
     return DCL_OK;
 }
 
+dcl_status dcli_node_list_add_all(dcli_node_list *list, const dcli_node_list *more, int except)
+{
+    enum { WORTH = 8 }; /* a search among more listed nodes than this for each added one is cheaper than a walk */
+    bool walk = list->count <= WORTH * more->count;
+    dcl_status status = DCL_OK;
+    for (int64_t n = 0, at = 0; n < more->count && status == DCL_OK; n++) {
+        while (walk && at < list->count && list->node[at] < more->node[n])
+            at++;
+        bool listed = walk && at < list->count && list->node[at] == more->node[n];
+        if (!listed && more->node[n] != except)
+            status = dcli_node_list_add(list, more->node[n]);
+    }
+    return status;
+}
+
 void dcli_node_list_take(dcli_node_list *list, int64_t index)
 {
     list->count--;
@@ -202,13 +217,35 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sort a list of places below MOST_MARKED by marking each of them in a set of bits, which needs no comparison and drops
+ * duplicates. @return false: the places are too far apart for that, and the list is unchanged. */
+static bool sort_by_marking(dcli_node_list *list)
+{
+    enum { MOST_MARKED = 32768, BITS = 64 };
+    uint64_t marked[MOST_MARKED / BITS];
+    int largest = 0;
+    int64_t kept = 0;
+    for (int64_t n = 0; n < list->count; n++)
+        largest = dcli_max(largest, list->node[n]);
+    if (largest >= MOST_MARKED || largest / BITS > list->count)
+        return false;
+    memset(marked, 0, (size_t)(largest / BITS + 1) * sizeof marked[0]);
+    for (int64_t n = 0; n < list->count; n++)
+        marked[list->node[n] / BITS] |= UINT64_C(1) << list->node[n] % BITS;
+    for (int word = 0; word <= largest / BITS; word++)
+        for (uint64_t left = marked[word]; left != 0; left &= left - 1)
+            list->node[kept++] = word * BITS + __builtin_ctzll(left);
+    list->count = kept;
+    return true;
+}
+
 void dcli_places_sort(dcli_node_list *list)
 {
     bool rising = true;
     int64_t kept = 0;
     for (int64_t n = 1; n < list->count && rising; n++)
         rising = list->node[n] > list->node[n - 1];
-    if (rising)
+    if (rising || sort_by_marking(list))
         return;
     qsort(list->node, (size_t)list->count, sizeof *list->node, by_number);
     for (int64_t n = 0; n < list->count; n++)

@@ -31,10 +31,7 @@ static dcl_status add_computing(struct search *search, const dcl_box *indices)
     if (output->view != NULL)
         dcli_transform_box(output->view, indices, &box);
     dcl_status status = dcli_layout_owners(search->space, &box, &search->owners);
-    for (int64_t n = 0; n < search->owners.count && status == DCL_OK; n++)
-        if (search->owners.node[n] != search->self)
-            status = dcli_node_list_add(search->partners, search->owners.node[n]);
-    return status;
+    return status == DCL_OK ? dcli_node_list_add_all(search->partners, &search->owners, search->self) : status;
 }
 
 /* Whether all nodes that compute, except search->self, are partners. */
