@@ -17,8 +17,8 @@ enum { MOST_BATCHES = 1024 }; /* most batches of a plan whose batches are made s
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */
 
-/* Whether the plan may be cut so that other nodes can run parts of it. Tile kernels, reductions, plans of single
- * elements and plans that make replicas are not cut. */
+/* Whether the plan may be cut so that other nodes can run parts of it. Tile kernels, reductions, bodies with declared
+ * reads, plans of single elements and plans that make replicas are not cut. */
 static bool may_be_cut(const dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
