@@ -10,8 +10,8 @@ extern "C" {
 
 /* A view shows elements of another array, its *base*, under other indices. Views can be used like arrays: loop bodies read
  * and write them, and so do dcl_read(), dcl_write(), dcl_fill(), dcl_load_npy() and dcl_save_npy(). You can make views of
- * views. Making a view copies nothing and sends no message. What an operation on a view moves depends on the owners of the
- * base's elements. If the first output of a body is a view, the body runs over the view's grid.
+ * views. Making a view copies nothing and sends no message. The owners of the base's elements determine what an operation on
+ * a view moves. If the first output of a body is a view, the body runs over the view's grid.
  *
  *   - Writing to a view writes to the base. A view with a broadcast axis cannot be written.
  *   - A body may write some elements of a base and access others, through several views or through a view and the base
