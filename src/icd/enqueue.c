@@ -696,7 +696,7 @@ static cl_int unmap(icd_queue *queue, icd_mem *mem, icd_map **at, icd_event *eve
     bool writes = (ended->flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0;
     int64_t has_list = 1; /* it waits for its list alone */
     dcli_msg_command marker = {.kind = DCLI_CL_MARKER, .number_count = 1, .number = &has_list};
-    cl_int status = icd_event_also(event, ended->filled); /* the region is not freed while it is still being filled */
+    cl_int status = icd_event_also(event, ended->filled);
     if (status == CL_SUCCESS)
         status = writes ? transfer(queue, mem, event, true, &ended->span, ended->pointer, 0, 0)
                         : icd_command_send(queue->device, queue->number, event, &marker);
@@ -704,8 +704,6 @@ static cl_int unmap(icd_queue *queue, icd_mem *mem, icd_map **at, icd_event *eve
         return status;
     *at = ended->next;
     mem->map_count--;
-    icd_drop(ended->filled);
-    ended->filled = NULL;
     ended->mem = icd_hold(mem);
     event->at_end = icd_map_ended;
     event->at_end_user = ended;

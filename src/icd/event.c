@@ -124,45 +124,43 @@ static cl_int make_proxy(icd_device *device, icd_event *event)
     return CL_SUCCESS;
 }
 
-/* Shorten a list of more than DCLI_MOST_COMMAND_WAITS events: markers wait for parts of it, and their events take
- * the place of these parts. @param lenient   of the first events it does not matter whether they have failed.
- * @param made_out  how many markers; their events are the last ones of the list. */
-static cl_int shorten(icd_device *device, int64_t queue_number, int64_t number[], int *count, int lenient,
-                      int *made_out)
+/* A list of numbers of events, of which a command waits for those from `first` on. */
+typedef struct wait_list {
+    int64_t *number; /* with room for most_markers() more */
+    int first, end;
+    int lenient; /* of the first of them, it does not matter whether they have failed */
+} wait_list;
+
+/* How many markers a list of `count` events takes at most: each takes the place of DCLI_MOST_COMMAND_WAITS events. */
+static int most_markers(int count) { return count / (DCLI_MOST_COMMAND_WAITS - 1); }
+
+/* Shorten a list of more than DCLI_MOST_COMMAND_WAITS events: markers wait for its first events, and their events are appended.
+ * Later markers wait for those of earlier ones, if there are many. */
+static cl_int shorten(icd_device *device, int64_t queue_number, wait_list *list)
 {
-    int64_t markers[DCLI_MOST_COMMAND_WAITS];
-    int made = 0;
-    while (*count + made > DCLI_MOST_COMMAND_WAITS) {
-        int part = *count < DCLI_MOST_COMMAND_WAITS ? *count : DCLI_MOST_COMMAND_WAITS;
-        if (made == DCLI_MOST_COMMAND_WAITS)
-            return CL_OUT_OF_RESOURCES;
-        markers[made] = icd_number();
-        int left = *count - part;
-        int64_t list[] = {1, lenient > left ? lenient - left : 0};
-        dcli_msg_command marker = {.kind = DCLI_CL_MARKER,
-                                   .number_count = list[1] > 0 ? 2 : 1,
-                                   .number = list,
-                                   .queue = queue_number,
-                                   .event = markers[made],
-                                   .wait_count = part,
-                                   .wait = &number[left]};
-        cl_int status = icd_send(device, &marker);
+    while (list->end - list->first > DCLI_MOST_COMMAND_WAITS) {
+        int lenient = list->lenient < DCLI_MOST_COMMAND_WAITS ? list->lenient : DCLI_MOST_COMMAND_WAITS;
+        int64_t marker = icd_number(), number[] = {1, lenient};
+        cl_int status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_MARKER,
+                                                             .number_count = lenient > 0 ? 2 : 1,
+                                                             .number = number,
+                                                             .queue = queue_number,
+                                                             .event = marker,
+                                                             .wait_count = DCLI_MOST_COMMAND_WAITS,
+                                                             .wait = &list->number[list->first]});
         if (status != CL_SUCCESS)
             return status;
-        made++;
-        *count = left;
-        lenient = lenient < left ? lenient : left;
+        list->first += DCLI_MOST_COMMAND_WAITS;
+        list->number[list->end++] = marker;
+        list->lenient -= lenient;
     }
-    memcpy(&number[*count], markers, (size_t)made * sizeof number[0]);
-    *count += made;
-    *made_out = made;
     return CL_SUCCESS;
 }
 
 static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *event, dcli_msg_command *command,
                         int64_t number[])
 {
-    int count = 0, made = 0;
+    wait_list list = {.number = number, .lenient = event->lenient};
     for (int w = 0; w < event->wait_count; w++) {
         icd_event *other = event->wait[w];
         if (other->device != device || other->is_user) {
@@ -170,20 +168,20 @@ static cl_int send_with(icd_device *device, int64_t queue_number, icd_event *eve
             if (status != CL_SUCCESS)
                 return status;
         }
-        number[count++] = other->number;
+        number[list.end++] = other->number;
     }
-    cl_int status = shorten(device, queue_number, number, &count, event->lenient, &made);
-    if (status != CL_SUCCESS)
-        return status;
-    if (event->lenient > count - made) /* the last number of a transfer; the markers wait for the others */
-        command->number[command->number_count - 1] = count - made;
+    int markers = list.end;
+    cl_int status = shorten(device, queue_number, &list);
+    if (event->lenient > 0) /* the last number of a transfer */
+        command->number[command->number_count - 1] = list.lenient;
     command->queue = queue_number;
     command->event = event->number;
     command->unobserved = event->unobserved;
-    command->wait = number;
-    command->wait_count = count;
-    status = icd_send(device, command);
-    for (int m = count - made; m < count; m++)
+    command->wait = &number[list.first];
+    command->wait_count = list.end - list.first;
+    if (status == CL_SUCCESS)
+        status = icd_send(device, command);
+    for (int m = markers; m < list.end; m++)
         forget_on(device, number[m]);
     return status;
 }
@@ -193,7 +191,7 @@ cl_int icd_command_send(icd_device *device, int64_t queue_number, icd_event *eve
     enum { FEW = 16 };
     int64_t few[FEW], *number = few;
     if (event->wait_count > FEW &&
-        (number = dcli_calloc((size_t)event->wait_count + DCLI_MOST_COMMAND_WAITS, sizeof *number)) == NULL)
+        (number = dcli_calloc((size_t)(event->wait_count + most_markers(event->wait_count)), sizeof *number)) == NULL)
         return CL_OUT_OF_HOST_MEMORY;
     cl_int status = send_with(device, queue_number, event, command, number);
     if (number != few)

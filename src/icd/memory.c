@@ -467,7 +467,20 @@ void icd_map_free(icd_map *map)
     dcli_free(map);
 }
 
-void icd_map_ended(icd_event *event) { icd_map_free(event->at_end_user); }
+/* An unmap that has failed with an event of its wait list may end before the region is filled: then the memory is kept until that
+ * has ended, too. */
+void icd_map_ended(icd_event *event)
+{
+    icd_map *map = event->at_end_user;
+    icd_event *filled = map->filled;
+    if (filled->status <= CL_COMPLETE) {
+        icd_map_free(map);
+        return;
+    }
+    icd_drop(filled->at_end_user); /* the buffer, which the region holds now */
+    filled->at_end = icd_map_ended;
+    filled->at_end_user = map;
+}
 
 /* ---- ending ---- */
 

@@ -416,6 +416,42 @@ static void try_maps_again(void)
     say("regions mapped again", right);
 }
 
+/* A region is unmapped by a command that fails with the event that it waits for, while the region is still to be filled. Nothing else
+ * may get its memory before. */
+static bool try_failed_unmap(void)
+{
+    enum { BYTES = 1 << 20, COUNT = BYTES / sizeof(cl_int) };
+    cl_int status;
+    const cl_int old = 5, new = 6;
+    cl_mem mem = make(BYTES, 0, NULL);
+    cl_event gate = clCreateUserEvent(s.context, &status), failing = clCreateUserEvent(s.context, &status), filled,
+             unmapped;
+    check(clEnqueueFillBuffer(s.queue, mem, &old, sizeof old, 0, BYTES, 0, NULL, NULL), "clEnqueueFillBuffer");
+    check(clFinish(s.queue), "clFinish");
+    void *first = clEnqueueMapBuffer(s.free_queue, mem, CL_FALSE, CL_MAP_READ, 0, BYTES, 1, &gate, &filled, &status);
+    check(status, "clEnqueueMapBuffer");
+    check(clEnqueueUnmapMemObject(s.free_queue, mem, first, 1, &failing, &unmapped), "clEnqueueUnmapMemObject");
+    check(clSetUserEventStatus(failing, -42), "clSetUserEventStatus");
+    bool right = clWaitForEvents(1, &unmapped) == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    cl_int *second =
+        clEnqueueMapBuffer(s.queue, mem, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, BYTES, 0, NULL, NULL, &status);
+    check(status, "clEnqueueMapBuffer");
+    for (size_t i = 0; i < COUNT; i++)
+        second[i] = new;
+    check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+    check(clWaitForEvents(1, &filled), "clWaitForEvents");
+    for (size_t i = 0; i < COUNT; i++)
+        right = right && second[i] == new;
+    check(clEnqueueUnmapMemObject(s.queue, mem, second, 0, NULL, NULL), "clEnqueueUnmapMemObject");
+    check(clFinish(s.queue), "clFinish");
+    clReleaseEvent(gate);
+    clReleaseEvent(failing);
+    clReleaseEvent(filled);
+    clReleaseEvent(unmapped);
+    clReleaseMemObject(mem);
+    return right;
+}
+
 static void try_parts(void)
 {
     cl_int status;
@@ -490,6 +526,27 @@ static void try_events(void)
     clReleaseEvent(first);
     clReleaseMemObject(x);
     clReleaseMemObject(y);
+}
+
+/* A list of so many events that markers, which wait for parts of it, are too many for one message, too. */
+static bool try_very_long_list(void)
+{
+    enum { EVENTS = 70000 };
+    static cl_event list[EVENTS];
+    cl_int status, state = CL_COMPLETE;
+    cl_event gate = clCreateUserEvent(s.context, &status), after;
+    check(status, "clCreateUserEvent");
+    for (int e = 0; e < EVENTS; e++)
+        list[e] = gate;
+    check(clEnqueueMarkerWithWaitList(s.free_queue, EVENTS, list, &after), "clEnqueueMarkerWithWaitList");
+    check(clFlush(s.free_queue), "clFlush");
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* for a driver that does not wait */
+    check(clGetEventInfo(after, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL), "clGetEventInfo");
+    check(clSetUserEventStatus(gate, CL_COMPLETE), "clSetUserEventStatus");
+    check(clWaitForEvents(1, &after), "clWaitForEvents");
+    clReleaseEvent(after);
+    clReleaseEvent(gate);
+    return state > CL_COMPLETE;
 }
 
 /* A list of more events than a message to a server may have. */
@@ -1062,9 +1119,11 @@ static int try_all(void)
     try_unusual();
     try_own_memory();
     try_maps_again();
+    say("an unmap that fails before the region is filled", !driven || try_failed_unmap());
     try_parts();
     try_events();
     try_long_list();
+    say("a very long wait list", !driven || try_very_long_list());
     try_many();
     try_programs();
     try_threads();
