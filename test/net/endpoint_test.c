@@ -261,11 +261,11 @@ Test(endpoint, malformed_messages_name_their_sender)
         bool has_payload;
         const char *words;
     } cases[] = {
-        {"\x94\2\6\0\xff", 5, false, "from peer 1: chunks of a message CREDIT is -1"},
-        {"\x93\1\12\0", 4, false, "from peer 1: a message speaks version 1 of the protocol, this peer version 2"},
+        {"\x94\3\6\0\xff", 5, false, "from peer 1: chunks of a message CREDIT is -1"},
+        {"\x93\1\12\0", 4, false, "from peer 1: a message speaks version 1 of the protocol, this peer version 3"},
         {"\xdd\x10\0\0\0", 5, false, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
         {"", 0, false, "from peer 1: byte 0 of a message of 0 bytes"},
-        {"\x94\2\6\0\5", 5, true, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
+        {"\x94\3\6\0\5", 5, true, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
     };
     group g = open_group();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -328,8 +328,8 @@ Test(listener, another_version_is_refused_with_both_numbers)
         size_t length;
         const char *words;
     } cases[] = {
-        {"\x92\1\xa5later", 8, "version 1 of the protocol, this worker version 2"},
-        {"\xdc\0\3\xcd\1\x2c\xc0\xc0", 8, "version 300 of the protocol, this worker version 2"},
+        {"\x92\2\xa5later", 8, "version 2 of the protocol, this worker version 3"},
+        {"\xdc\0\3\xcd\1\x2c\xc0\xc0", 8, "version 300 of the protocol, this worker version 3"},
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -353,10 +353,10 @@ Test(listener, malformed_messages_end_the_call)
         int more_frames;
     } cases[] = {
         {"no array", "\7", 1, 0},
-        {"a kind that is none", "\x93\2\x63\0", 4, 0},
+        {"a kind that is none", "\x93\3\x63\0", 4, 0},
         {"a bomb", "\xdd\x10\0\0\0", 5, 0},
-        {"two frames", "\x94\2\x19\0\5", 5, 1},
-        {"hundreds of frames", "\x94\2\x19\0\5", 5, 300},
+        {"two frames", "\x94\3\x19\0\5", 5, 1},
+        {"hundreds of frames", "\x94\3\x19\0\5", 5, 300},
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -433,7 +433,7 @@ Test(listener, ids_of_a_clients_own_choice_are_not_let_in)
     dcli_event event = {0};
     cr_assert_eq(dcli_monitor_open(o.net, dealer, &monitor), DCL_OK, "%s", dcl_error());
     call_raw(&o, dealer, "chosen", 6);
-    raw_send(dealer, "\x94\2\x19\0\5", 5, 0);
+    raw_send(dealer, "\x94\3\x19\0\5", 5, 0);
     for (int i = 0; i < LONG / 10 && event.kind != ZMQ_EVENT_DISCONNECTED; i++) {
         expect_quiet(&o, 10);
         while (event.kind != ZMQ_EVENT_DISCONNECTED && dcli_monitor_next(&monitor, &event))

@@ -203,7 +203,7 @@ class Token(Refusal):
         self.works(self.offer)
 
     def test_what_is_no_first_message(self):
-        for body in (b"\xc0", b"hello", b"\x93\x02\x05\x00"):
+        for body in (b"\xc0", b"hello", b"\x93\x03\x05\x00"):
             with self.subTest(body), talk.Conversation(self.offer.port, self.offer.token()) as other:
                 self.assertTrue(other.ends(body))
         self.lists(self.offer)
@@ -239,7 +239,7 @@ class Token(Refusal):
         """Who has the session's password, which is its client alone, cannot be its host a second time."""
         client, port, password = self.session()
         with talk.Conversation(port, password) as other:
-            self.assertTrue(other.ends(b"\x93\x02\x0a\x00"))
+            self.assertTrue(other.ends(b"\x93\x03\x0a\x00"))
         text, _ = client.communicate("go on\n", timeout=60)
         self.assertEqual(client.returncode, 0, text)
 

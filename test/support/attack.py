@@ -544,7 +544,7 @@ def inside(attacker, *texts):
 
 def bombs():
     """Bodies that msgpack unpackers allocate for. An array16/32 or map32 announces items that never come."""
-    head = b"\x93\x02\x01\x00"  # [version 2, kind 1, epoch 0, so that a reader may go on to what follows
+    head = b"\x93\x03\x01\x00"  # [version 3, kind 1, epoch 0, so that a reader may go on to what follows
     bare = [b"\xdd\x10\x00\x00\x00", b"\xdd\xff\xff\xff\xff", b"\xdf\x10\x00\x00\x00", b"\xdc\xff\xff",
             b"\xc6\xff\xff\xff\xff", b"\xdb\x7f\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01",
             b"\xdd\x00\x01\x00\x00" * 200,  # each header alone passes a check against the bytes left
