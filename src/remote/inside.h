@@ -170,11 +170,13 @@ typedef struct dcli_completion {
     dcli_chunk *chunk;
     cl_event real; /* retained */
     cl_int status;
-    bool ended;                    /* its callback has been called, or the driver has said so */
-    bool unobserved;               /* its callback need not wake the serving thread */
-    bool silent;                   /* the driver is not to call back: the serving thread asks */
-    bool noted;                    /* its callback has counted it in `observed_ends` */
-    dcli_object *queue;            /* reference */
+    bool ended;         /* its callback has been called, or the driver has said so */
+    bool unobserved;    /* its callback need not wake the serving thread */
+    bool silent;        /* the driver is not to call back: the serving thread asks */
+    bool noted;         /* its callback has counted it in `observed_ends` */
+    dcli_object *queue; /* reference */
+    dcli_object **wait; /* [wait_count] references: the wait list of its command; NULL: a chunk has that of its task */
+    int wait_count, lenient;       /* as in dcli_task */
     struct dcli_completion *later; /* the next one of its queue, by submission */
 } dcli_completion;
 
@@ -320,15 +322,18 @@ bool dcli_completions_poll(dcli_remote *remote);
 /** End an event, and report it. @param real  event of the device, for its times; NULL: none. */
 void dcli_event_end(dcli_remote *remote, dcli_object *event, cl_int status, cl_event first, cl_event real);
 /** Have the serving thread learn when a real event of a command queue ends. In a queue in order it learns of ends in
- *  the order of these calls, whatever the order of the driver's callbacks. @param event  takes a reference of its own;
- *  NULL: none. */
-dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
+ *  the order of these calls, whatever the order of the driver's callbacks. @param task  the command, which gives its wait list away;
+ *  NULL: a chunk. */
+dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_task *task,
                                dcli_chunk *chunk);
 /** End a command that is in no list. */
 void dcli_task_end(dcli_remote *remote, dcli_task *task, cl_int status);
 void dcli_task_free(dcli_remote *remote, dcli_task *task);
 /** Events of the device for which a command waits. @param real_out  [wait_count] */
 cl_uint dcli_task_waits(const dcli_task *task, cl_event real_out[]);
+/** Whether an event of a wait list has failed, except the first `lenient` ones. Not all drivers fail a command whose wait list has a
+ *  failed event, so this is asked when the device has ended the command. */
+bool dcli_waits_failed(dcli_object *const wait[], int wait_count, int lenient);
 /** Send the events that have ended, if one of them is observed, if there are many, or when they are due. */
 dcl_status dcli_events_send(dcli_remote *remote);
 void dcli_queues_flush(dcli_remote *remote);

@@ -153,9 +153,10 @@ static dcl_status have_called(dcli_remote *remote, dcli_completion *completion)
                      (int)code);
 }
 
-dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_object *event,
+dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event real, dcli_task *task,
                                dcli_chunk *chunk)
 {
+    dcli_object *event = task != NULL ? task->event : NULL;
     dcli_completion *completion = dcli_spares_take(&remote->completion_memory, sizeof *completion);
     if (completion == NULL)
         return DCL_ERR_NOMEM;
@@ -176,6 +177,13 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     }
     dcli_object_hold(event);
     dcli_object_hold(queue);
+    if (task != NULL) {
+        completion->wait = task->wait;
+        completion->wait_count = task->wait_count;
+        completion->lenient = task->lenient;
+        task->wait = NULL;
+        task->wait_count = 0;
+    }
     *queue->queue.newest = completion;
     queue->queue.newest = &completion->later;
     remote->unobserved_count += completion->unobserved;
@@ -199,10 +207,33 @@ static void end_command(dcli_remote *remote, const dcli_completion *completion, 
     }
 }
 
+static void drop_waits(dcli_remote *remote, dcli_object **wait, int count)
+{
+    for (int w = 0; w < count; w++)
+        dcli_object_drop(remote, wait[w]);
+    dcli_free(wait);
+}
+
+bool dcli_waits_failed(dcli_object *const wait[], int wait_count, int lenient)
+{
+    for (int w = lenient; w < wait_count; w++) {
+        cl_int status = wait[w]->status;
+        if (!wait[w]->event.ended &&
+            (wait[w]->event.real == NULL || clGetEventInfo(wait[w]->event.real, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                           sizeof status, &status, NULL) != CL_SUCCESS))
+            status = CL_SUCCESS;
+        if (status < 0)
+            return true;
+    }
+    return false;
+}
+
 /* A command or a chunk has ended: report it, and free the completion. */
 static void handle(dcli_remote *remote, dcli_completion *completion)
 {
     cl_int status = completion->status > 0 ? CL_SUCCESS : completion->status;
+    if (status == CL_SUCCESS && dcli_waits_failed(completion->wait, completion->wait_count, completion->lenient))
+        status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     remote->unobserved_count -= completion->unobserved;
     if (completion->noted)
         atomic_fetch_sub(&remote->observed_ends, 1);
@@ -210,6 +241,7 @@ static void handle(dcli_remote *remote, dcli_completion *completion)
         dcli_chunk_done(remote, completion->chunk, status);
     if (completion->event != NULL)
         end_command(remote, completion, status);
+    drop_waits(remote, completion->wait, completion->wait_count);
     dcli_object_drop(remote, completion->event);
     dcli_object_drop(remote, completion->queue);
     clReleaseEvent(completion->real);
@@ -308,11 +340,9 @@ void dcli_queues_flush(dcli_remote *remote)
 
 void dcli_task_free(dcli_remote *remote, dcli_task *task)
 {
-    for (int w = 0; w < task->wait_count; w++)
-        dcli_object_drop(remote, task->wait[w]);
+    drop_waits(remote, task->wait, task->wait_count);
     for (int a = 0; a < task->argument_count; a++)
         dcli_value_drop(remote, task->argument[a]);
-    dcli_free(task->wait);
     if (task->argument != task->few)
         dcli_free(task->argument);
     dcli_free(task->pattern);
@@ -511,7 +541,7 @@ static bool submit_and_end(dcli_remote *remote, dcli_task *task)
         task->status = code;
         return false;
     }
-    if (code == CL_SUCCESS && dcli_completion_ask(remote, task->queue, real, task->event, NULL) != DCL_OK)
+    if (code == CL_SUCCESS && dcli_completion_ask(remote, task->queue, real, task, NULL) != DCL_OK)
         code = CL_OUT_OF_RESOURCES;
     if (task->event != NULL)
         task->event->event.real = real;

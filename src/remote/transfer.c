@@ -433,6 +433,8 @@ void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
         dcli_object_drop(remote, transfer);
         return;
     }
+    if (status == CL_SUCCESS && task != NULL && dcli_waits_failed(task->wait, task->wait_count, task->lenient))
+        status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     chunk->done = true;
     chunk->status = status;
     if (status != CL_SUCCESS && task != NULL && task->status == CL_SUCCESS)

@@ -169,6 +169,30 @@ Test(order, a_command_that_fails_ends_after_those_before_it)
     close_scene(&s);
 }
 
+/* A command waits for one that the device fails when it runs, and that had not failed when it was submitted, or of whose failure the
+ * server has not heard yet. */
+Test(order, a_failure_on_the_device_fails_what_waits_for_it)
+{
+    scene s;
+    fake_opencl fake;
+    const int64_t pattern = 7, first = FIRST;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(&s);
+    fake.plan("event clEnqueueFillBuffer 1 -5");
+    fill(&s, FREE_QUEUE, FIRST);
+    command(&s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, FREE_QUEUE, SECOND, NUMBERS(0, BYTES, 8), .word_count = 1,
+                                   .word = (int64_t *)(uintptr_t)&pattern, .wait_count = 1,
+                                   .wait = (int64_t *)(uintptr_t)&first});
+    dcli_queues_flush(s.remote);
+    await_ends(&s);
+    dcli_tasks_look(s.remote);
+    cr_assert_eq(s.remote->ended_count, 2);
+    for (int e = 0; e < 2; e++)
+        cr_expect_lt(s.remote->ended[e].status, 0, "event %d", (int)s.remote->ended[e].event);
+    close_scene(&s);
+}
+
 static void mark(scene *s, int64_t queue, int64_t event)
 {
     command(s, (dcli_msg_command){DCLI_CL_MARKER, .queue = queue, .event = event, NUMBERS(0)});
