@@ -19,6 +19,7 @@
 #include "kernel/inside.h"
 #include "kernel/keyed.h"
 #include "kernel/lanes.h"
+#include "kernel/neighbour.h"
 #include "kernel/place.h"
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
@@ -450,6 +451,8 @@ static void emit_line_loop(dcli_nest *nest, int across)
 static void emit_line(dcli_nest *nest, int across)
 {
     const dcli_body *body = nest->body;
+    if (across < 0 && nest->streams == DCLI_STREAM_ALWAYS && dcli_stacks(body) == DCLI_STACK_NEVER)
+        dcli_emit_leading_lines(nest, 1);
     for (int a = 0; a < body->access_count; a++)
         if (nest->streams == DCLI_STREAM_LARGE && dcli_is_streamed(body, a))
             dcli_text_put(nest->out,
@@ -591,7 +594,7 @@ static int line_elements(const dcli_nest *nest)
     const dcli_body *body = nest->body;
     int streamed = dcli_first_streamed(body);
     if (nest->streams != DCLI_STREAM_ALWAYS || body->inside->has_loop || dcli_body_looks(body) || has_stretches(nest) ||
-        dcli_stacks(body))
+        dcli_stacks(body) == DCLI_STACK_LOOPS)
         return LINE_ELEMENTS;
     return SHORT_LINE_BYTES / (int)dcl_type_bytes(body->params[body->access[streamed].param].type);
 }
@@ -608,7 +611,9 @@ static void emit_unit_kernel(dcli_nest *nest)
         emit_bundled(nest);
         return;
     }
-    bool stacks = across < 0 && !nest->gathers && dcli_stacks(nest->body);
+    dcli_stacking stacking = dcli_stacks(nest->body);
+    bool stacks = across < 0 && !nest->gathers &&
+                  stacking >= (nest->streams == DCLI_STREAM_ALWAYS ? DCLI_STACK_NAMED : DCLI_STACK_LOOPS);
     if (across < 0 && nest->streams == DCLI_STREAM_NEVER && !stacks) {
         dcli_emit_plain_nest(nest);
         return;

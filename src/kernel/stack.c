@@ -5,9 +5,13 @@
  * this line, dcl_y<line>_NAME, and do the same with the index of the axis along which lines are stacked.
  *
  * An inner axis y and the index i contribute to the offset of A(i+y,j) with the same step. The offset of line r is therefore written with
- * the sum y + r. Once y is a constant, compilers see that line 1 reads at y = 0 what line 0 reads at y = 1. */
+ * the sum y + r. Once y is a constant, compilers see that line 1 reads at y = 0 what line 0 reads at y = 1.
+ *
+ * In `A(i-1,j) + A(i+1,j)`, the accesses are written as elements of the first of them, for the same reason. Whether the memory that
+ * they are bound to lies so is tested. */
 #include "kernel/stack.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +21,7 @@
 #include "kernel/guard.h"
 #include "kernel/inner.h"
 #include "kernel/names.h"
+#include "kernel/neighbour.h"
 #include "kernel/parser.h"
 #include "kernel/rewrite.h"
 
@@ -25,11 +30,16 @@ enum {
     MOST_COPIES = 64, /* of a statement in unrolled loops: more take long to compile */
     LINE_BYTES =
         2048, /* of a line of the stack that is collected: all lines fit into the first-level cache beside the inputs */
-    WIDEST_BYTES = 64 /* of vectors */
+    SHORT_LINE_BYTES =
+        512, /* the same where little is done for an element: the next loads begin while lines are being stored */
+    MOST_NAMED = 12,    /* accesses */
+    LEAST_NAMED = 1024, /* elements of a line, if it is stacked because of accesses that the body names */
+    WIDEST_BYTES = 64   /* of vectors */
 };
 
 struct stack {
     const dcli_body *body;
+    dcli_stacking kind;
     const dcli_tokens *tokens;
     int name[MOST_VARIABLES]; /* tokens: the variables that the body declares */
     int names;
@@ -186,10 +196,41 @@ static struct joint joint_of(const dcli_body *body, int a)
     return (struct joint){-1, 1};
 }
 
-/* Whether all accesses allow stacks, and lines share what one of them reads. */
-static bool accesses_fit(const dcli_body *body)
+/** An access as an element of another one: `lines` indices of the stacked axis and `elements` of the innermost one away. */
+struct named {
+    int base; /* the first access that it is a neighbour of, perhaps itself */
+    int64_t lines, elements;
+};
+
+static struct named named_of(const dcli_body *body, int a)
 {
-    bool shared = false, written = false;
+    int64_t apart[DCL_MAX_RANK];
+    for (int b = 0; b < a; b++) {
+        if (body->access[a].unit_axis != body->space_rank - 1 || body->access[b].unit_axis != body->space_rank - 1 ||
+            !dcli_inside_depends(body, a, body->space_rank - 2) || !dcli_neighbours(body, b, a, apart))
+            continue;
+        int m = 0;
+        while (m < body->space_rank - 2 && apart[m] == 0)
+            m++;
+        if (m == body->space_rank - 2)
+            return (struct named){b, apart[m], apart[m + 1]};
+    }
+    return (struct named){.base = a};
+}
+
+/* Whether lines share what accesses that the body names read. */
+static bool names_lines(const dcli_body *body)
+{
+    bool shared = false;
+    for (int a = 0; a < body->access_count; a++)
+        shared |= named_of(body, a).lines != 0;
+    return shared && body->access_count <= MOST_NAMED && !body->inside->has_condition;
+}
+
+/* Whether all accesses allow stacks, and lines share what one of them reads. */
+static bool accesses_fit(const dcli_body *body, dcli_stacking kind)
+{
+    bool shared = kind == DCLI_STACK_NAMED && names_lines(body), written = false;
     for (int a = 0; a < body->access_count; a++) {
         if (body->access[a].reach != DCLI_REACH_AFFINE)
             return false;
@@ -197,17 +238,18 @@ static bool accesses_fit(const dcli_body *body)
             (!dcli_is_streamed(body, a) || !dcli_inside_depends(body, a, body->space_rank - 2)))
             return false;
         written |= body->access[a].written;
-        shared |= joint_of(body, a).axis >= 0;
+        shared |= kind == DCLI_STACK_LOOPS && joint_of(body, a).axis >= 0;
     }
     return shared && written;
 }
 
 static bool find(const dcli_body *body, struct stack *s)
 {
-    *s = (struct stack){.body = body, .tokens = &body->inside->tokens};
+    *s = (struct stack){.body = body,
+                        .kind = body->inside->inner_count > 0 ? DCLI_STACK_LOOPS : DCLI_STACK_NAMED,
+                        .tokens = &body->inside->tokens};
     if (body->tile_kernel || body->result_count > 0 || body->along || body->slanted || body->space_rank < 2 ||
-        body->inside->inner_count == 0 || body->prelude[0] != '\0' || dcli_transposed_axis(body) >= 0 ||
-        !accesses_fit(body))
+        body->prelude[0] != '\0' || dcli_transposed_axis(body) >= 0 || !accesses_fit(body, s->kind))
         return false;
     for (int t = 0; t < (int)s->tokens->count; t++)
         if (s->tokens->token[t].kind == DCLI_TOKEN_TEXT ||
@@ -218,10 +260,10 @@ static bool find(const dcli_body *body, struct stack *s)
     return read_statements(s, 0, (int)s->tokens->count);
 }
 
-bool dcli_stacks(const dcli_body *body)
+dcli_stacking dcli_stacks(const dcli_body *body)
 {
     struct stack s;
-    return find(body, &s);
+    return find(body, &s) ? s.kind : DCLI_STACK_NEVER;
 }
 
 /* ---- generated text ------------------------------------------------------------------------------------------------- */
@@ -232,27 +274,34 @@ static const char *type_of(const dcli_body *body, int a)
 }
 
 /* Elements of a line that is collected. */
-static int line_elements(const dcli_body *body)
+static int line_elements(const struct stack *s)
 {
+    const dcli_body *body = s->body;
     size_t most = 1;
     for (int a = 0; a < body->access_count; a++)
         if (body->access[a].written)
             most = dcli_max(most, dcl_type_bytes(body->params[body->access[a].param].type));
-    return LINE_BYTES / (int)most;
+    return (s->kind == DCLI_STACK_NAMED ? SHORT_LINE_BYTES : LINE_BYTES) / (int)most;
 }
 
 /* Define the macro of an access for line r of the stack. */
-static void put_element(const dcli_nest *nest, int a, int r)
+static void put_element(const dcli_nest *nest, const struct stack *s, int a, int r)
 {
     const dcli_body *body = nest->body;
     int m = nest->innermost - 1;
     if (body->access[a].written) {
-        dcli_text_put(nest->out, "#define dcl_a%d dcl_y%d_o%d[dcl_k]\n", a, r, a);
+        dcli_text_put(nest->out, "#define dcl_a%d dcl_y_o%d[%d][dcl_k]\n", a, a, r);
         return;
     }
+    struct named named = s->kind == DCLI_STACK_NAMED ? named_of(body, a) : (struct named){.base = a};
     struct joint joint = joint_of(body, a);
     char offset[96];
-    dcli_nest_offset(nest, a, nest->innermost, offset, sizeof offset);
+    dcli_nest_offset(nest, named.base, nest->innermost, offset, sizeof offset);
+    if (s->kind == DCLI_STACK_NAMED && dcli_inside_depends(body, named.base, m)) {
+        dcli_text_put(nest->out, "#define dcl_a%d dcl_p%d[%s + %" PRId64 " * dcl_s%d_%d + %" PRId64 "]\n", a,
+                      named.base, offset, named.lines + r, named.base, m, named.elements);
+        return;
+    }
     dcli_text_put(nest->out, "#define dcl_a%d dcl_p%d[%s", a, a, offset);
     dcli_emit_inner_offsets(nest->out, body, nest->variant, a, joint.axis);
     if (joint.axis >= 0) {
@@ -276,7 +325,7 @@ static void put_line(const dcli_nest *nest, const struct stack *s, int first, in
         dcli_text_put(nest->out, "#define %.*s dcl_y%d_%.*s\n", name->length, text, r, name->length, text);
     }
     for (int a = 0; a < body->access_count; a++)
-        put_element(nest, a, r);
+        put_element(nest, s, a, r);
     dcli_text_put(nest->out, "#line 1 \"lanes\"\n");
     dcli_rewrite_range(body, nest->out, first, end);
     dcli_text_put(nest->out, "\n#line 1 \"generated\"\n#undef %s\n", index);
@@ -307,14 +356,31 @@ static void put_statements(const dcli_nest *nest, const struct stack *s, int t, 
     }
 }
 
-/* Open the loop over stacks. It is not entered if an inner axis that joins the stacked index has another step in memory. */
-static void open_stacks(const dcli_nest *nest)
+/* Emit a factor that is 1 if access a lies in memory where its base says it does, and 0 if it does not. */
+static void put_named_test(const dcli_nest *nest, const struct named *named, int a)
+{
+    int m = nest->innermost - 1, b = named->base;
+    dcli_text_put(nest->out,
+                  " * (dcl_s%d_%d == dcl_s%d_%d && (ulong)(dcl_p%d + dcl_x%d_%d) - (ulong)(dcl_p%d + dcl_x%d_%d) == "
+                  "(ulong)((%" PRId64 " * dcl_s%d_%d + %" PRId64 ") * (long)sizeof(%s)))",
+                  a, m, b, m, a, a, nest->level[a], b, b, nest->level[b], named->lines, b, m, named->elements,
+                  type_of(nest->body, a));
+}
+
+/* Open the loop over stacks. It is not entered if an inner axis that joins the stacked index has another step in memory, or a neighbour
+ * is elsewhere. */
+static void open_stacks(const dcli_nest *nest, const struct stack *s)
 {
     const dcli_body *body = nest->body;
     int m = nest->innermost - 1;
     dcli_text_put(nest->out, "    long dcl_u = 0;\n    for (const long dcl_stacked = dcl_n%d", m);
+    if (s->kind == DCLI_STACK_NAMED) /* the ends of lines, which are not whole vectors, would take too long */
+        dcli_text_put(nest->out, " * (dcl_n%d >= %d)", nest->innermost, LEAST_NAMED);
     for (int a = 0; a < body->access_count; a++) {
         struct joint joint = joint_of(body, a);
+        struct named named = named_of(body, a);
+        if (s->kind == DCLI_STACK_NAMED && named.base != a)
+            put_named_test(nest, &named, a);
         if (joint.axis >= 0)
             dcli_text_put(nest->out, " * (dcl_s%d_%d == %sdcl_s%d_%d)", a, body->space_rank + joint.axis,
                           joint.sign > 0 ? "" : "-", a, m);
@@ -325,10 +391,10 @@ static void open_stacks(const dcli_nest *nest)
 
 /* Emit the lines of a stack in parts of dcl_m elements from element dcl_v on. After the first part, they begin at a cache line of the
  * first output, if that is stored without caching. */
-static void open_parts(const dcli_nest *nest)
+static void open_parts(const dcli_nest *nest, const struct stack *s)
 {
     const dcli_body *body = nest->body;
-    int v = nest->innermost, first = dcli_first_streamed(body), elements = line_elements(body);
+    int v = nest->innermost, first = dcli_first_streamed(body), elements = line_elements(s);
     dcli_text_put(nest->out,
                   "    for (long dcl_v = 0, dcl_m; dcl_v < dcl_n%d; dcl_v += dcl_m) {\n"
                   "    dcl_m = dcl_min(dcl_n%d - dcl_v, (long)%d);\n",
@@ -340,17 +406,23 @@ static void open_parts(const dcli_nest *nest)
                       elements, first, first, nest->level[first], type_of(body, first));
 }
 
-static void put_stores(const dcli_nest *nest, int a, int r)
+/* Emit a loop that stores the lines: unrolled, it would take long to compile. */
+static void put_stores(const dcli_nest *nest, int a)
 {
     char target[96];
-    snprintf(target, sizeof target, "dcl_p%d + dcl_x%d_%d + %d * dcl_s%d_%d + dcl_v", a, a, nest->level[a], r, a,
+    snprintf(target, sizeof target, "dcl_p%d + dcl_x%d_%d + dcl_line * dcl_s%d_%d + dcl_v", a, a, nest->level[a], a,
              nest->innermost - 1);
+    dcli_text_put(nest->out,
+                  "#pragma clang loop unroll(disable)\n    for (long dcl_line = 0; dcl_line < %d; dcl_line++)\n",
+                  DCLI_STACK);
     if (nest->streams == DCLI_STREAM_ALWAYS)
-        dcli_text_put(nest->out, "    dcl_store_%s(%s, dcl_y%d_o%d, dcl_m);\n", type_of(nest->body, a), target, r, a);
+        dcli_text_put(nest->out, "        dcl_store_%s(%s, dcl_y_o%d[dcl_line], dcl_m);\n", type_of(nest->body, a),
+                      target, a);
     else
         dcli_text_put(nest->out,
-                      "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++)\n        (%s)[dcl_k] = dcl_y%d_o%d[dcl_k];\n",
-                      target, r, a);
+                      "        for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++)\n"
+                      "            (%s)[dcl_k] = dcl_y_o%d[dcl_line][dcl_k];\n",
+                      target, a);
 }
 
 void dcli_emit_stacks(dcli_nest *nest)
@@ -362,20 +434,21 @@ void dcli_emit_stacks(dcli_nest *nest)
     int m = nest->innermost - 1, widest = 4;
     const char *index = dcli_index_name(body->index_of_axis[m]);
     find(body, &s);
-    open_stacks(nest);
+    open_stacks(nest, &s);
     dcli_nest_advance(&line, m);
-    for (int r = 0; r < DCLI_STACK; r++) {
+    for (int r = 0; r < DCLI_STACK; r++)
         dcli_text_put(out, "    const long dcl_y%d_%s = dcl_i%d + (dcl_u + %d) * dcl_d%d;\n", r, index, m, r, m);
-        for (int a = 0; a < body->access_count; a++) {
-            widest = dcli_max(widest, (int)dcl_type_bytes(body->params[body->access[a].param].type));
-            if (body->access[a].written)
-                dcli_text_put(out, "    %s dcl_y%d_o%d[%d] __attribute__((aligned(64)));\n", type_of(body, a), r, a,
-                              line_elements(body));
-        }
+    for (int a = 0; a < body->access_count; a++) {
+        widest = dcli_max(widest, (int)dcl_type_bytes(body->params[body->access[a].param].type));
+        if (body->access[a].written)
+            dcli_text_put(out, "    %s dcl_y_o%d[%d][%d] __attribute__((aligned(64)));\n", type_of(body, a), a,
+                          DCLI_STACK, line_elements(&s));
     }
     dcli_emit_guards(out, body, DCLI_GUARDS_ASKED);
     dcli_emit_inner_bounds(out, body);
-    open_parts(&line);
+    open_parts(&line, &s);
+    if (nest->streams == DCLI_STREAM_ALWAYS)
+        dcli_emit_leading_lines(&line, DCLI_STACK);
     dcli_text_put(out,
                   "    dcl_widen(0);\n#pragma clang loop vectorize_width(%d) interleave_count(1)\n"
                   "    for (long dcl_k = 0; dcl_k < dcl_m; dcl_k++) {\n    const long dcl_t%d = dcl_v + dcl_k;\n",
@@ -384,8 +457,8 @@ void dcli_emit_stacks(dcli_nest *nest)
     put_statements(&line, &s, 0, (int)s.tokens->count);
     dcli_text_put(out, "    }\n");
     for (int a = 0; a < body->access_count; a++)
-        for (int r = 0; r < DCLI_STACK && body->access[a].written; r++)
-            put_stores(&line, a, r);
+        if (body->access[a].written)
+            put_stores(&line, a);
     dcli_text_put(out, "    }\n    }\n");
     dcli_emit_guards_end(out, body);
 }

@@ -1,7 +1,7 @@
-/* kernel/stack.h - bodies whose inner loops read neighbouring lines (convolutions): several lines of the result at once.
+/* kernel/stack.h - bodies that read neighbouring lines (convolutions, stencils): several lines of the result at once.
  *
  * In a 5 x 5 convolution, each element of the input is read for 25 elements of the result. A stack is a few neighbouring lines
- * of the result, which dcl_unit and dcl_streamed compute in one loop over their indices. Each statement of the body is executed for all lines of the stack
+ * of the result, which are computed in one loop over their indices. Each statement of the body is executed for all lines of the stack
  * before the next statement, also inside the inner loops, so that an element that was read for one line is still in a register when
  * the next line needs it. An element goes through the same operations as alone, so that the bits are the same. Source: unroll-and-jam,
  * Callahan, Cocke and Kennedy, Estimating Interlock and Improving Balance for Pipelined Architectures, J. Parallel and Distributed
@@ -13,10 +13,17 @@
 
 enum { DCLI_STACK = 4 }; /* lines of a stack: their sums, and what three lines share, fit into 32 vector registers */
 
-/** Whether dcl_unit and dcl_streamed compute stacks: a subscript of an input adds an unrolled inner axis to the index of the axis before the innermost
- *  one; all outputs are streamed (dcli_is_streamed()); variables of the body are numbers; there are no other loops, no jumps, reductions
- *  or preludes. */
-bool dcli_stacks(const dcli_body *body);
+/** For which bodies which kernels compute stacks. All outputs are streamed (dcli_is_streamed()); variables of the body are numbers; there
+ *  are no other loops, no jumps, reductions or preludes. */
+typedef enum dcli_stacking {
+    DCLI_STACK_NEVER,
+    DCLI_STACK_NAMED, /* in dcl_streamed: `A(i-1,j) + A(i+1,j)`, accesses of an input read neighbouring lines. What is in the caches is
+                         loaded fast enough without stacks. Nothing is under conditions */
+    DCLI_STACK_LOOPS /* in dcl_unit, too: a subscript of an input adds an unrolled inner axis to the index of the axis before the
+                         innermost one */
+} dcli_stacking;
+
+dcli_stacking dcli_stacks(const dcli_body *body);
 
 /** Emit the loop over the stacks of the axis before the innermost one. It ends at line dcl_u of this axis; the lines from
  *  there on are left to the caller. */

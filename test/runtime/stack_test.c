@@ -102,3 +102,59 @@ Test(stack_on_device, gives_what_plain_loops_give)
     }
     TEST_OK(dcl_close(cluster));
 }
+
+enum {
+    LARGE_ROWS = 4200,
+    LARGE_COLUMNS = 2048, /* more than 32 MB: stored without caching */
+    REACH = 700           /* lines of a part whose first access reads another part: stored without caching, too */
+};
+
+static float column(const float *from, int64_t i, int64_t j, bool clamped)
+{
+    static const float weight[] = {0.0625F, 0.25F, 0.375F, 0.125F};
+    static const int64_t apart[] = {-REACH, -1, 0, 1};
+    float s = 0;
+    for (int n = 0; n < 4; n++) {
+        int64_t row = i + apart[n];
+        row = clamped && row < 0 ? 0 : clamped && row >= LARGE_ROWS ? LARGE_ROWS - 1 : row;
+        s += weight[n] * from[row * LARGE_COLUMNS + j];
+    }
+    return s;
+}
+
+/* Parts begin and end within stacks; lines of other parts are not where those of the own part are. */
+Test(stack_on_device, neighbours_that_a_body_names_are_those_of_plain_loops)
+{
+    static const char *const maps[] = {"block", "cyclic(101),*", "*,cyclic(700)"};
+    const dcl_box box = {
+        .rank = 2, .start = {REACH, 0}, .count = {LARGE_ROWS - REACH - 1, LARGE_COLUMNS}, .stride = {1, 1}};
+    const size_t bytes = sizeof(float) * LARGE_ROWS * LARGE_COLUMNS;
+    float *from = malloc(bytes), *to = malloc(bytes);
+    dcl_cluster *cluster = open_nodes(2);
+    for (int64_t e = 0; e < (int64_t)LARGE_ROWS * LARGE_COLUMNS; e++)
+        from[e] = (float)(e * 7919 % 10009) / 16;
+    for (int m = 0; m < 3; m++) {
+        dcl_array *A = test_array(cluster, maps[m], dcl_grid_2d(DCL_FLOAT, LARGE_ROWS, LARGE_COLUMNS));
+        dcl_array *B = test_array(cluster, maps[m], dcl_grid_2d(DCL_FLOAT, LARGE_ROWS, LARGE_COLUMNS));
+        TEST_OK(dcl_write(A, NULL, from, NULL));
+        for (int clamped = 0; clamped < 2; clamped++) {
+            TEST_OK(dcl_forall_over(cluster, clamped ? NULL : &box,
+                                    clamped ? "float s = 0; s += 0.0625f * A(clamp(i-700, 0, 4199),j);"
+                                              "s += 0.25f * A(clamp(i-1, 0, 4199),j); s += 0.375f * A(i,j);"
+                                              "s += 0.125f * A(clamp(i+1, 0, 4199),j); B(i,j) = s;"
+                                            : "float s = 0; s += 0.0625f * A(i-700,j); s += 0.25f * A(i-1,j);"
+                                              "s += 0.375f * A(i,j); s += 0.125f * A(i+1,j); B(i,j) = s;",
+                                    DCL_INOUT(B), DCL_IN(A)));
+            TEST_OK(dcl_read(B, NULL, to, NULL));
+            for (int64_t i = clamped ? 0 : REACH; i < LARGE_ROWS - !clamped; i++)
+                for (int64_t j = 0; j < LARGE_COLUMNS; j++)
+                    cr_assert_eq(to[i * LARGE_COLUMNS + j], column(from, i, j, clamped),
+                                 "%s: B(%" PRId64 ",%" PRId64 ")", maps[m], i, j);
+        }
+        dcl_release(A);
+        dcl_release(B);
+    }
+    TEST_OK(dcl_close(cluster));
+    free(from);
+    free(to);
+}
