@@ -246,20 +246,27 @@ static bool is_defined(const char *prelude, const char *name)
     return found;
 }
 
+/* The constants that OpenCL C defines: OpenCL C 1.2, 6.12.2.1 and 6.12.3. */
+static const char constants[] =
+    " true false INFINITY NAN MAXFLOAT HUGE_VALF HUGE_VAL"
+    " CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX"
+    " LONG_MAX LONG_MIN ULONG_MAX"
+    " FLT_DIG FLT_MANT_DIG FLT_MAX_10_EXP FLT_MAX_EXP FLT_MIN_10_EXP FLT_MIN_EXP FLT_RADIX FLT_MAX FLT_MIN FLT_EPSILON"
+    " DBL_DIG DBL_MANT_DIG DBL_MAX_10_EXP DBL_MAX_EXP DBL_MIN_10_EXP DBL_MIN_EXP DBL_RADIX DBL_MAX DBL_MIN DBL_EPSILON"
+    " M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2"
+    " M_E_F M_LOG2E_F M_LOG10E_F M_LN2_F M_LN10_F M_PI_F M_PI_2_F M_PI_4_F M_1_PI_F M_2_PI_F M_2_SQRTPI_F M_SQRT2_F"
+    " M_SQRT1_2_F FP_ILOGB0 FP_ILOGBNAN HALF_MAX HALF_MIN HALF_EPSILON ";
+
 /* Arguments are no constants: where an operator starts from its neutral element, kernels have no scalars. */
 static bool is_known_constant(const char *text, int count, const dcli_param params[], const char *prelude)
 {
     const char *name = text + (*text == '-' || *text == '+');
-    if (isdigit((unsigned char)*name) || *name == '.' || strcmp(name, "true") == 0 || strcmp(name, "false") == 0)
+    if (isdigit((unsigned char)*name) || *name == '.')
         return true;
     for (int p = 0; p < count; p++)
         if (strcmp(params[p].name, name) == 0)
             return false;
-    bool known = is_defined(prelude, name);
-    for (; !known && *name != '\0'; name++)
-        if (islower((unsigned char)*name))
-            return false;
-    return true;
+    return dcli_has_word(constants, name) || is_defined(prelude, name);
 }
 
 dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char *prelude)
@@ -272,7 +279,8 @@ dcl_status dcli_neutrals_check(int count, const dcli_param params[], const char 
         if (!is_known_constant(neutral, count, params, prelude))
             return DCLI_FAIL(
                 DCL_ERR_INVALID,
-                "the neutral element of operator %s is '%s', a name that no DCL_PRELUDE defines; expected "
+                "the neutral element of operator %s is '%s', a name that neither OpenCL C nor a DCL_PRELUDE defines; "
+                "expected "
                 "one constant, such as 0.0f, -INFINITY or 1; an argument, such as a DCL_VALUE, is not a constant",
                 word, neutral);
     }

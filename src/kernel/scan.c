@@ -178,6 +178,18 @@ static dcl_status parse_value(const dcli_tokens *tokens, int first, int end, int
     return DCL_OK;
 }
 
+/* Append a comment with the operator to the first line of a body: two scans that differ in the operator have different bodies, so that
+ * errors can tell them apart. It is a // comment, which does no harm inside another comment. */
+static char *name_operator(const char *body, const dcli_token *operator, const char * text)
+{
+    dcli_text named = {0};
+    size_t begin = strspn(body, " \t\r\n"), end = begin + strcspn(body + begin, "\r\n");
+    dcli_text_append(&named, body, end);
+    dcli_text_put(&named, " // %.*s", operator->length, text + operator->start);
+    dcli_text_append(&named, body + end, strlen(body + end));
+    return dcli_text_take(&named);
+}
+
 /* Make the texts: of the body that computes each value, in which `=` ends where the operator did, and of the value. */
 static dcl_status make_texts(const dcli_tokens *tokens, int sign, int first, int end, dcli_scan *scan)
 {
@@ -188,14 +200,16 @@ static dcl_status make_texts(const dcli_tokens *tokens, int sign, int first, int
     dcli_text_append(&value, tokens->text + from, (size_t)(to - from));
     dcli_text_append(&each, tokens->text, strlen(tokens->text));
     scan->value = dcli_text_take(&value);
-    scan->each = dcli_text_take(&each);
-    if (scan->value == NULL || scan->each == NULL)
-        return DCL_ERR_NOMEM;
-    for (int at = tokens->token[sign].start; at < last; at++)
-        if (scan->each[at] != '\n')
-            scan->each[at] = ' ';
-    scan->each[last] = '=';
-    return DCL_OK;
+    char *body = dcli_text_take(&each);
+    if (body != NULL) {
+        for (int at = tokens->token[sign].start; at < last; at++)
+            if (body[at] != '\n')
+                body[at] = ' ';
+        body[last] = '=';
+        scan->each = name_operator(body, &tokens->token[sign], tokens->text);
+        dcli_free(body);
+    }
+    return scan->value != NULL && scan->each != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }
 
 /* Find the end of the value, a token ; that is the last one. */

@@ -28,9 +28,9 @@ typedef struct dcli_scan {
     char combine[64]; /* OWN: the function, and its neutral element */
     char neutral[64];
     bool exclusive;
-    bool plain;  /* the value reads arrays at P's subscripts only, at least one, and uses indices for nothing else; no
+    bool plain; /* the value reads arrays at P's subscripts only, at least one, and uses indices for nothing else; no
                     macro of the prelude changes it or the generated text */
-    char *each;  /* the body `P(i, ...) = value;`: the operator is replaced, all columns remain */
+    char *each; /* the body `P(i, ...) = value;`: the operator is replaced and named in a comment, all columns remain */
     char *value; /* the text of the value */
 } dcli_scan;
 

@@ -206,7 +206,7 @@ Test(scan, own_operator)
         DCL_ERR_INVALID, "the neutral element of operator mix is 'a+b'");
     TEST_REFUSED(dcl_scan(cluster, "P(i) mix= A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"),
                           DCL_OPERATOR("mix", "zero"), DCL_PRELUDE(mix)),
-                 DCL_ERR_INVALID, "is 'zero', a name that no DCL_PRELUDE defines");
+                 DCL_ERR_INVALID, "is 'zero', a name that neither OpenCL C nor a DCL_PRELUDE defines");
     TEST_REFUSED(dcl_scan(cluster, "P(i) += A(i) * ;", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")), DCL_ERR_BODY,
                  "column 16: an operator has no right operand here");
     TEST_REFUSED(dcl_scan(cluster, "P(i) mix= A(i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i"),
@@ -237,8 +237,8 @@ Test(scan, neutral_elements_are_constants)
     dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 4));
     dcl_array *P = test_array(cluster, "block", dcl_grid_2d(DCL_FLOAT, 4, 4));
     dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, 4));
-    const char *mix = "\nfloat mix(float a, float b) { return a + b; }", *const why = "is 'none', a name that no "
-                                                                                      "DCL_PRELUDE defines";
+    const char *mix = "\nfloat mix(float a, float b) { return a + b; }",
+               *const why = "is 'none', a name that neither OpenCL C nor a DCL_PRELUDE defines";
     float none = 0, s = 0;
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
         const char *prelude = cases[n].prelude, *words = cases[n].status == DCL_OK ? "" : why;
@@ -258,6 +258,11 @@ Test(scan, neutral_elements_are_constants)
     TEST_REFUSED(dcl_scan(cluster, "P(i,j) mix= A(i,j);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"),
                           DCL_OPERATOR("mix", "none"), DCL_PRELUDE(mix), DCL_VALUE(none)),
                  DCL_ERR_INVALID, "an argument, such as a DCL_VALUE, is not a constant");
+    static const char *const operators[] = {"mix NONE", "mix FLT_MAXIMUM", "mix -INFINITY", "mix M_PI_F"};
+    for (size_t n = 0; n < sizeof operators / sizeof operators[0]; n++)
+        TEST_REFUSED(dcl_scan(cluster, "P(i,j) mix= A(i,j);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"),
+                              dcl_arg_operator(operators[n]), DCL_PRELUDE(mix)),
+                     n < 2 ? DCL_ERR_INVALID : DCL_OK, n < 2 ? "a name that neither OpenCL C nor a DCL_PRELUDE" : "");
     dcl_clear_error(cluster);
     dcl_release(y);
     dcl_release(P);
@@ -290,6 +295,15 @@ Test(scan, errors_quote_the_program)
     }
     TEST_OK(dcl_scan(cluster, "\nP(i) += A(i+1);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")));
     TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "`P(i) += A(i+1);`: node 0: A(100) was read");
+    dcl_clear_error(cluster);
+    /* a report of a scan that comes when another scan has the same value */
+    TEST_OK(dcl_scan(cluster, "P(i) *= A(i+1);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")));
+    TEST_OK(dcl_scan(cluster, "P(i) += A(i+1);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("i")));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "`P(i) *= A(i+1);`: node 0: A(100) was read");
+    dcl_clear_error(cluster);
+    TEST_OK(dcl_scan(cluster, "/* two\n lines */ P(i) /* = */ max= // of\r\n A(i+1) ; // end", DCL_OUT(P), DCL_IN(A),
+                     DCL_ALONG("i")));
+    TEST_REFUSED(dcl_wait(cluster), DCL_ERR_RANGE, "`/* two`: node 0: A(100) was read");
     dcl_clear_error(cluster);
     dcl_release(P);
     dcl_release(A);

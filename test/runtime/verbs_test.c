@@ -313,7 +313,8 @@ ParameterizedTestParameters(verbs, refused)
         {"a product and a sum", 12, DCL_ERR_BODY, "s was reduced by another operator before"},
         {"two operators of a name", 13, DCL_ERR_INVALID, "are both called combine"},
         {"an operator by keys", 14, DCL_ERR_BODY, "an operator that keyed reductions do not have"},
-        {"a neutral element that nobody defines", 16, DCL_ERR_INVALID, "is 'zero', a name that no DCL_PRELUDE defines"},
+        {"a neutral element that nobody defines", 16, DCL_ERR_INVALID,
+         "is 'zero', a name that neither OpenCL C nor a DCL_PRELUDE"},
         {"an array with an operator's name", 15, DCL_ERR_INVALID, "are both called combine"},
     };
     return cr_make_param_array(struct wrong_case, cases, sizeof cases / sizeof cases[0]);
