@@ -42,6 +42,19 @@ int64_t dcli_layout_storage(const dcli_layout *layout, int node)
     return slots > 0 ? slots * layout->slot + 2 * layout->lead : 0;
 }
 
+int64_t dcli_layout_total_storage(const dcli_layout *layout)
+{
+    int64_t total = 0;
+    /* Pieces are dealt evenly: a node has no slot only if there are fewer pieces than nodes. */
+    if (!layout->empty && layout->inner == NULL && layout->kind == DCLI_MAP_DEALT &&
+        layout->rule.deal != DCL_DEAL_TABLE)
+        return layout->piece_total * layout->slot +
+               2 * layout->lead * dcli_min(layout->piece_total, layout->node_count);
+    for (int p = 0; p < layout->node_count; p++)
+        total += dcli_layout_storage(layout, dcli_layout_node(layout, p));
+    return total;
+}
+
 int64_t dcli_layout_owned(const dcli_layout *layout, int node)
 {
     int place = dcli_layout_place(layout, node);

@@ -314,6 +314,8 @@ void dcli_layout_locate(const dcli_layout *layout, const int64_t index[], int *n
 /** Number of elements for which a node's storage has room, including padding, cut slots and the lines around its
  *  part. */
 int64_t dcli_layout_storage(const dcli_layout *layout, int node);
+/** The same, of all nodes together. Cost: O(nodes); O(1) if pieces are dealt by arithmetic. */
+int64_t dcli_layout_total_storage(const dcli_layout *layout);
 /** Number of elements that a node owns. */
 int64_t dcli_layout_owned(const dcli_layout *layout, int node);
 

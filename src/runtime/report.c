@@ -147,9 +147,8 @@ static dcl_status add_array(dcli_report *report, const dcli_planned *planned, in
                               .map = map_text(report, dcl_map_of(planned->array[k])),
                               .read = operand->reads,
                               .written = written,
+                              .stored = dcli_layout_total_storage(layout),
                               .elements = dcl_grid_count(dcli_operand_grid(operand))};
-    for (int p = 0; p < layout->node_count; p++)
-        row->stored += dcli_layout_storage(layout, dcli_layout_node(layout, p));
     report->param[report->seen.array_count++] = k;
     return row->name != NULL && row->map != NULL ? DCL_OK : DCL_ERR_NOMEM;
 }

@@ -176,14 +176,6 @@ static void print_alike(const dcli_report *report, const dcli_planned *planned, 
                                      report->array[other].name);
 }
 
-static int64_t stored_in(const dcli_layout *layout)
-{
-    int64_t stored = 0;
-    for (int p = 0; p < layout->node_count; p++)
-        stored += dcli_layout_storage(layout, dcli_layout_node(layout, p));
-    return stored;
-}
-
 /* A piece size near the given one that the grid's edge cuts less: about as many pieces, of even size. */
 static void better_piece(const dcli_layout *layout, int64_t piece_out[])
 {
@@ -212,7 +204,7 @@ static dcl_status advise_slots_of(dcli_report *report, const dcli_planned *plann
     rule.tile_rank = rule.block_rank = 0;
     if (dcli_layout_bind(&rule, &layout->grid, &other) != DCL_OK)
         return DCL_OK;
-    int64_t stored = stored_in(&other);
+    int64_t stored = dcli_layout_total_storage(&other);
     dcli_layout_release(&other);
     if (2 * (stored - elements) > now_stored - elements)
         return DCL_OK;

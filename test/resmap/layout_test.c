@@ -110,7 +110,9 @@ Test(layout, places_are_nodes_of_the_list)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         test_model_make(&model, seed);
         int place = 0;
+        int64_t storage = 0;
         for (int node = -1; node <= model.cluster; node++) {
+            storage += dcli_layout_storage(&model.layout, node);
             bool listed = place < model.rule.node_count && model.node_of[place] == node;
             cr_assert_eq(dcli_layout_place(&model.layout, node), listed ? place : -1, "%s: node %d", model.text, node);
             cr_assert(!listed || dcli_layout_node(&model.layout, place) == node, "%s: place %d", model.text, place);
@@ -119,6 +121,9 @@ Test(layout, places_are_nodes_of_the_list)
         }
         cr_assert_eq(place, model.layout.node_count);
         cr_assert_eq(model.layout.node_end, model.node_of[place - 1] + 1);
+        cr_assert_eq(dcli_layout_total_storage(&model.layout), storage,
+                     "%s: %" PRId64 " elements in all; expected %" PRId64, model.text,
+                     dcli_layout_total_storage(&model.layout), storage);
     }
 }
 
