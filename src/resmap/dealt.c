@@ -60,7 +60,7 @@ int dcli_piece_owner(const dcli_layout *layout, int64_t number, int64_t *slot_ou
 
 void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *node_out, int64_t *offset_out)
 {
-    int64_t number = 0, position = 0;
+    int64_t number = 0, position = layout->lead;
     for (int d = 0; d < layout->grid.rank; d++) {
         int64_t from_origin = index[d] - layout->grid.origin[d];
         int64_t piece = dcli_divided(from_origin, layout->by_piece[d]);
@@ -70,7 +70,7 @@ void dcli_dealt_locate(const dcli_layout *layout, const int64_t index[], int *no
     int64_t *slot = offset_out; /* avoids the address of a local variable, for which the compiler would add a stack
                                    check */
     *node_out = dcli_piece_owner(layout, number, slot);
-    *offset_out = *slot * layout->slot + position + layout->lead;
+    *offset_out = *slot * layout->slot + position;
 }
 
 /* A walk over a place's pieces. It emits their regions, or without `walk` only counts their elements. */
