@@ -343,6 +343,10 @@ bool dcli_cluster_has_room(const dcl_cluster *cluster);
  *          DCL_ERR_NOMEM. */
 dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
                               dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[]);
+/** The same for an operation whose outcome nobody asks for, without waking the thread that serves the host. After the lock is
+ *  released, the caller calls dcli_host_push(), or waits for the operation. */
+dcl_status dcli_cluster_issue_deferred(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
+                                       dcli_storage_state *const states[]);
 /** Issue an operation of any kind that has one array: on the whole array (box NULL), or, a READ or WRITE, on a box of
  *  it. Waits as dcli_cluster_await_room(). An operation on a view becomes one on its base. A READ of a view fills only
  *  the first index of broadcast axes; when it has ended, the caller fills the other indices by dcli_view_repeat(). */

@@ -13,8 +13,9 @@ struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
     dcli_text_kind kind;
-    bool own;   /* the body is one of the library, or has arguments of the library: no replicas are made or read */
-    bool names; /* the names of the call's arrays are the program's */
+    bool own;    /* the body is one of the library, or has arguments of the library: no replicas are made or read */
+    bool defers; /* the call ends with dcli_host_push() */
+    bool names;  /* the names of the call's arrays are the program's */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -288,6 +289,7 @@ static void begin_call(struct call *call, dcl_cluster *cluster, const dcl_box *b
     call->kind = kind;
     call->own = own;
     call->names = !own;
+    call->defers = false;
     call->count = 0;
     dcli_declarations_begin(&call->declarations, count);
 }
@@ -496,7 +498,9 @@ static dcl_status issue_call(struct call *call)
         descriptor.box = *call->box;
     }
     dcl_status status =
-        dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->states, false, NULL, NULL);
+        call->defers
+            ? dcli_cluster_issue_deferred(call->cluster, &descriptor, &call->operation, call->states)
+            : dcli_cluster_issue(call->cluster, &descriptor, &call->operation, call->states, false, NULL, NULL);
     if (status == DCL_OK)
         call->known->last_operation = call->operation.number;
     if (status == DCL_OK && call->known->prints)
@@ -573,6 +577,8 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
         return status;
     struct call call;
     begin_call(&call, cluster, box, kind, false, status == DCL_OK ? count : 0);
+    call.defers =
+        !cluster->config.sync; /* else the call waits before it could push, perhaps beside a thread that serves */
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
@@ -580,6 +586,8 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
         status = start_call(&call, body, count, args);
     dcli_body_let_go(call.known);
     status = dcli_cluster_end_call(cluster, status);
+    if (status == DCL_OK && call.defers)
+        dcli_host_push(cluster->worker[cluster->host]);
     dcli_declarations_free(&call.declarations);
     return status;
 }

@@ -173,8 +173,9 @@ dcl_status dcli_cluster_await_room(dcl_cluster *cluster)
     }
 }
 
-dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
-                              dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[])
+static dcl_status issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
+                        dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[],
+                        bool defers)
 {
     dcl_status status = dcli_cluster_await_room(cluster);
     if (status != DCL_OK)
@@ -185,7 +186,7 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
         return DCL_ERR_NOMEM;
     status = dcli_cluster_replicas_note(cluster, operation, states);
     if (status == DCL_OK)
-        status = dcli_host_operation(cluster->worker[cluster->host], descriptor, lent, strides);
+        status = dcli_host_operation(cluster->worker[cluster->host], descriptor, lent, strides, defers);
     if (status != DCL_OK) {
         dcli_cluster_outcome(cluster, operation->number); /* drop the outcome: no call will take it */
         dcli_cluster_replicas_fail(cluster);
@@ -194,6 +195,18 @@ dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descript
     cluster->operations++;
     note_states(operation, states);
     return DCL_OK;
+}
+
+dcl_status dcli_cluster_issue(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
+                              dcli_storage_state *const states[], bool waited, void *memory, const int64_t strides[])
+{
+    return issue(cluster, descriptor, operation, states, waited, memory, strides, false);
+}
+
+dcl_status dcli_cluster_issue_deferred(dcl_cluster *cluster, dcli_msg_operation *descriptor, dcli_operation *operation,
+                                       dcli_storage_state *const states[])
+{
+    return issue(cluster, descriptor, operation, states, false, NULL, NULL, true);
 }
 
 static dcl_status issue_on(dcl_array *array, const dcli_layout *layout, dcli_msg_operation *descriptor,

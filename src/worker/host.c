@@ -101,7 +101,7 @@ static void unlock_and_wake(dcli_worker *host)
         dcli_endpoint_wake(host->endpoint);
 }
 
-static void post(dcli_worker *host, dcli_posted *posted)
+static void post(dcli_worker *host, dcli_posted *posted, bool defers)
 {
     dcli_outbox *outbox = &host->as_host->outbox;
     pthread_mutex_lock(&outbox->lock);
@@ -111,6 +111,26 @@ static void post(dcli_worker *host, dcli_posted *posted)
     } else {
         outbox->stop = true;
     }
+    if (defers) {
+        outbox->deferred++;
+        pthread_mutex_unlock(&outbox->lock);
+    } else {
+        unlock_and_wake(host);
+    }
+}
+
+int dcli_host_deferred(dcli_worker *host)
+{
+    dcli_outbox *outbox = &host->as_host->outbox;
+    pthread_mutex_lock(&outbox->lock);
+    int deferred = outbox->held ? 0 : outbox->deferred;
+    pthread_mutex_unlock(&outbox->lock);
+    return deferred;
+}
+
+void dcli_host_nudge(dcli_worker *host)
+{
+    pthread_mutex_lock(&host->as_host->outbox.lock);
     unlock_and_wake(host);
 }
 
@@ -143,7 +163,7 @@ static void copy_reaches(dcli_msg_operation *operation, const dcli_msg_operation
 }
 
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, dcli_lent *lent,
-                               const int64_t strides[])
+                               const int64_t strides[], bool defers)
 {
     size_t operands = (size_t)operation->operand_count * sizeof(dcli_msg_operand);
     size_t views = (size_t)operation->view_count * sizeof(dcli_msg_view);
@@ -171,11 +191,11 @@ dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *oper
         free_posted(posted);
         return DCL_ERR_NOMEM;
     }
-    post(host, posted);
+    post(host, posted, defers);
     return DCL_OK;
 }
 
-void dcli_host_stop(dcli_worker *host) { post(host, NULL); }
+void dcli_host_stop(dcli_worker *host) { post(host, NULL, false); }
 
 void dcli_host_look_again(dcli_worker *host) { dcli_endpoint_wake(host->endpoint); }
 
@@ -201,7 +221,7 @@ static dcl_status post_message(dcli_worker *host, dcli_posted *posted, const dcl
         free_posted(posted);
         return status;
     }
-    post(host, posted);
+    post(host, posted, false);
     return DCL_OK;
 }
 
@@ -377,8 +397,10 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out)
     dcl_status status = take_losses(worker);
     pthread_mutex_lock(&outbox->lock);
     dcli_posted *posted = outbox->held ? NULL : outbox->first;
-    if (!outbox->held)
+    if (!outbox->held) {
         outbox->first = outbox->last = NULL;
+        outbox->deferred = 0;
+    }
     *stop_out = outbox->stop && posted == NULL && !outbox->held;
     pthread_mutex_unlock(&outbox->lock);
     while (posted != NULL) {

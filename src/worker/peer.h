@@ -166,9 +166,10 @@ typedef struct dcli_outbox {
     dcli_loss *loss;      /* [node_count], allocated in advance: reporting a loss needs no memory */
     int losses_due;       /* number of entries of `loss` that are due */
     struct dcli_posted *first, *last;
-    bool stop;   /* dcli_host_stop() was called */
-    bool asleep; /* the host's worker sleeps, or is about to: whoever queues an item wakes it */
-    bool held;   /* more items are being queued, and all must be taken together */
+    bool stop;    /* dcli_host_stop() was called */
+    bool asleep;  /* the host's worker sleeps, or is about to: whoever queues an item wakes it */
+    int deferred; /* operations in the queue whose callers are about to call dcli_host_push() */
+    bool held;    /* more items are being queued, and all must be taken together */
 } dcli_outbox;
 
 /** Host: the current question to all nodes; one at a time. */
@@ -456,6 +457,10 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 /** Announce that the host's worker is about to sleep: the next queued item wakes it. @return false if there is an item
  *  already. */
 bool dcli_host_may_sleep(dcli_worker *worker);
+/** By any thread: how many operations of the queue were queued with `defers`; 0 while the queue is held. */
+int dcli_host_deferred(dcli_worker *host);
+/** By any thread: if the host's worker sleeps, see to it that it takes what is queued. */
+void dcli_host_nudge(dcli_worker *host);
 dcl_status dcli_host_open(dcli_worker *worker);
 void dcli_host_close(dcli_worker *worker);
 

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "worker/peer.h"
 
@@ -12,6 +13,8 @@ enum {
     LOOK_NS = 1000000,  /* how often it looks, in a longer wait of a thread that polls, whether that thread has left */
     AT_ONCE_NS = 50000, /* if a thread waits within this time after its first call, it is expected to do so again,
                            and serves the worker itself */
+    PAUSE_NS = 25000,   /* operations are sent if the last ones were sent so long ago */
+    MOST_BURST = 200,   /* of that many operations; so at most a quarter of them, and one, are sent together */
     MAX_USUAL = 4       /* of that many items; a reduction queues three: see runtime/reduce.c */
 };
 
@@ -110,21 +113,30 @@ static void renounce(dcli_turn *turn)
     pthread_mutex_unlock(&turn->lock);
 }
 
+/* Let the calling thread have the turn, unless another thread of the program has it, or the own thread does not serve. The lock is
+ * held. */
+static bool assign(dcli_turn *turn, bool polls)
+{
+    if (turn->taken || !turn->serves)
+        return false;
+    turn->taken = true;
+    turn->polls = polls;
+    turn->taker = pthread_self();
+    turn->taken_ns = dcli_monotonic_ns();
+    turn->lingers = turn->summoned = false;
+    return true;
+}
+
 bool dcli_turn_take(dcli_worker *host, int64_t until_ns, bool polls)
 {
     dcli_turn *turn = &host->as_host->turn;
     pthread_mutex_lock(&turn->lock);
-    bool takes = !turn->taken && turn->serves;
+    bool takes = assign(turn, polls);
     if (takes) {
-        turn->taken = true;
-        turn->polls = polls;
-        turn->taker = pthread_self();
-        turn->taken_ns = dcli_monotonic_ns();
         if (turn->posted_ns != 0)
             turn->usual = turn->taken_ns - turn->posted_ns < AT_ONCE_NS && turn->posted <= MAX_USUAL ? turn->posted : 0;
         turn->posted_ns = 0;
         turn->posted = 0;
-        turn->lingers = turn->summoned = false;
     }
     pthread_mutex_unlock(&turn->lock);
     if (!takes)
@@ -133,6 +145,45 @@ bool dcli_turn_take(dcli_worker *host, int64_t until_ns, bool polls)
         return true;
     renounce(turn);
     return false;
+}
+
+bool dcli_turn_try(dcli_worker *host)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    if (pthread_mutex_trylock(&turn->serving) != 0)
+        return false;
+    pthread_mutex_lock(&turn->lock);
+    bool takes = assign(turn, false);
+    pthread_mutex_unlock(&turn->lock);
+    if (!takes)
+        pthread_mutex_unlock(&turn->serving);
+    return takes;
+}
+
+/* Count an item that the program has queued. The lock is held. */
+static void count_posted(dcli_turn *turn, int64_t now_ns)
+{
+    if (turn->posted_ns == 0)
+        turn->posted_ns = now_ns;
+    turn->posted += turn->posted <= MAX_USUAL;
+}
+
+bool dcli_turn_is_due(dcli_worker *host, int queued)
+{
+    dcli_turn *turn = &host->as_host->turn;
+    int64_t now_ns = dcli_monotonic_ns();
+    pthread_mutex_lock(&turn->lock);
+    count_posted(turn, now_ns);
+    bool paused = now_ns - turn->pushed_ns >= PAUSE_NS;
+    if (paused)
+        turn->burst = 0;
+    bool due = !turn->lingers || (turn->posted > turn->usual && (paused || queued > turn->burst / 4));
+    if (due) {
+        turn->burst = dcli_min(turn->burst + queued, MOST_BURST);
+        turn->pushed_ns = now_ns;
+    }
+    pthread_mutex_unlock(&turn->lock);
+    return due;
 }
 
 void dcli_turn_leave(dcli_worker *host)
@@ -157,9 +208,7 @@ bool dcli_turn_summon(dcli_worker *host)
     dcli_turn *turn = &host->as_host->turn;
     pthread_mutex_lock(&turn->lock);
     bool lingers = turn->lingers;
-    if (turn->posted_ns == 0)
-        turn->posted_ns = dcli_monotonic_ns();
-    turn->posted += turn->posted <= MAX_USUAL;
+    count_posted(turn, dcli_monotonic_ns());
     if (turn->taken || (lingers && turn->posted > turn->usual)) {
         turn->summoned = true;
         if (!turn->taken)

@@ -401,6 +401,24 @@ bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns,
     return true;
 }
 
+void dcli_host_push(dcli_worker *host)
+{
+    int deferred = dcli_host_deferred(host), idle;
+    bool end = false;
+    if (deferred == 0 || !dcli_turn_is_due(host, deferred))
+        return;
+    if (!dcli_turn_try(host)) {
+        dcli_host_nudge(host);
+        return;
+    }
+    dcli_error_set_aside(true);
+    dcl_status status = step(host, &end, &idle);
+    if (status != DCL_OK)
+        dcli_break_down(host, status);
+    dcli_error_set_aside(false);
+    dcli_turn_leave(host);
+}
+
 /* End of serving: kernels may read peers' parts, so no node is closed before all have ended theirs. A driver may hang here,
  * too; the watch still looks. */
 static void end_computing(dcli_worker *worker)

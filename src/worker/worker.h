@@ -141,9 +141,10 @@ const char *dcli_worker_kind(const dcli_worker *worker);
  *  when the host's worker takes them, up to DCLI_MOST_OPERATIONS are combined into a message.
  *  @param lent     READ, WRITE: address of the element at the box's first index, referenced as long as needed; else
  *                  NULL.
- *  @param strides  [box.rank] elements between neighbours of the box along each axis. */
+ *  @param strides  [box.rank] elements between neighbours of the box along each axis.
+ *  @param defers   wake nobody: the caller soon calls dcli_host_push(), or serves. */
 dcl_status dcli_host_operation(dcli_worker *host, const dcli_msg_operation *operation, dcli_lent *lent,
-                               const int64_t strides[]);
+                               const int64_t strides[], bool defers);
 /** Report the loss of a node, and how it was noticed. Cannot fail. */
 void dcli_host_report_loss(dcli_worker *host, int node, const char *seen);
 /** Queue a message for one node, or for all (DCL_ALL_NODES), in order with descriptors. A KERNEL for all
@@ -165,6 +166,10 @@ bool dcli_host_is_alive(dcli_worker *host);
  *          thread was busy until `until_ns`. */
 bool dcli_host_serve_while(dcli_worker *host, int64_t until_ns, int64_t spin_ns, bool (*goes_on)(void *user),
                            void *user);
+/** Have the operations sent that were queued with `defers`: serve the host's worker once, in the calling thread and without
+ *  waiting, or wake the thread that serves it. If the program has queued others just before, nothing is done until there are
+ *  enough for one message, or 300 us have passed. Any thread, without a lock that the hooks take. */
+void dcli_host_push(dcli_worker *host);
 /** Make the thread in dcli_host_serve_while() call `goes_on` at once. */
 void dcli_host_look_again(dcli_worker *host);
 /** Ask all nodes whether they see the file at `path` with this id and `token`. Waits for the answers; any thread but

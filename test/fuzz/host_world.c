@@ -85,7 +85,7 @@ void fuzz_call_operation(fuzz_world *world)
     dcli_lent *lent = moves ? dcli_lend(memory) : NULL;
     if (moves && lent == NULL) /* no memory is left: the program's call ends here, too */
         return;
-    if (dcli_host_operation(world->host, &operation, lent, moves ? strides : NULL) == DCL_OK)
+    if (dcli_host_operation(world->host, &operation, lent, moves ? strides : NULL, false) == DCL_OK)
         world->cluster.operations++;
     dcli_lent_release(lent);
 }

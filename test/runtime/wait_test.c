@@ -62,8 +62,9 @@ Test(wait_on_device, what_nobody_waits_for_starts)
             TEST_OK(test_shift(s.C, s.A, 1, 0, n));
             TEST_OK(dcl_wait(s.cluster));
         }
-        rest_ms(round % 4); /* others wait longer than the worker's own thread rests */
-        TEST_OK(test_shift(s.C, s.A, 1, 0, round));
+        rest_ms(round % 4);                           /* others wait longer than the worker's own thread rests */
+        for (int n = 0; n < 1 + 17 * round % 40; n++) /* of many in a row, some are sent later, together */
+            TEST_OK(test_shift(s.C, s.A, 1, 0, round));
         int64_t until_ns = dcli_monotonic_ns() + (int64_t)20e9;
         while (open_operations(&s) > 0 && dcli_monotonic_ns() < until_ns)
             rest_ms(1);
