@@ -311,6 +311,8 @@ typedef enum dcli_variant {
                                                    what dcli_rows_stream() says */
     DCLI_VARIANT_GATHERED,                      /* CPUs: "dcl_gathered": as dcl_unit, but gathers inputs first:
                                                    kernel/gather.h */
+    DCLI_VARIANT_MIXED = DCLI_VARIANT_GATHERED, /* GPUs: "dcl_mixed": as dcl_unit, but every second row reads inputs
+                                                   from other memory */
     DCLI_VARIANT_STRAIGHT,                      /* CPUs: "dcl_straight": as dcl_gathered, with all innermost steps 1 */
     DCLI_VARIANT_MOST
 } dcli_variant;
@@ -319,6 +321,7 @@ typedef enum dcli_variant {
  *
  *  Kernel arguments, in this order:
  *    - one `__global T *` per access, in the order of body->access, without an offset: the row has it;
+ *    - dcl_mixed: one more per access that dcli_body_may_mix(): what the rows with odd numbers in the table use instead;
  *    - reductions: `__global long *`, the node's part of the partial results;
  *    - one scalar per VALUE parameter, in the order of the parameters, in its own type;
  *    - CPU: `__global const long *table` of rows of dcli_row_length() longs; `ulong at`: if not 0, the table is at this
@@ -328,7 +331,7 @@ typedef enum dcli_variant {
  *    - GPU: `dcl_row row`, a struct of dcli_row_length() longs by value; dcl_one has no more arguments for rows, the
  *      others: `__global const long *table` of dcli_row_own() longs per row, and `uint first, rows, each`. If `each` is 0,
  *      `row` is run; otherwise `rows` rows whose own numbers are in the table, from number `first` on, each by `each`
- *      work-items along dimension 2. If there is a dcl_one, `each` of dcl_unit must not be 0;
+ *      work-items along dimension 2. If there is a dcl_one, `each` of dcl_unit must not be 0; that of dcl_mixed never is;
  *    - `__global long *report`, [DCLI_REPORT_LONGS]: [0] 0 = nothing reported yet (set by an atomic), [1] access
  *      number, [2..] the subscripts of the first access outside.
  *
@@ -341,8 +344,8 @@ typedef enum dcli_variant {
  *            ROWS, COLUMNS: also if the index that the declaration fixes is not that of the loop.
  *
  *  @param watched  dcl_checked also checks where outputs are written; a write outside is reported and lost.
- *  @param gathers  whether dcl_gathered and dcl_straight are wanted, if the body can be run by them: compiling these takes
- *                  long, and few operations need them.
+ *  @param gathers  whether dcl_gathered and dcl_straight, or dcl_mixed for a GPU, are wanted, if the body can be run by
+ *                  them: compiling these takes long, and few operations need them.
  *  @param names_out  [DCLI_VARIANT_MOST] the names of the kernels, by variant; NULL: the program does not have it.
  *  Contraction is off; built-in functions are called in scalar width. Lines of the user's text keep their numbers
  *  (#line).
@@ -353,6 +356,10 @@ char *dcli_body_program(const dcli_body *body, dcli_form form, bool watched, boo
 char *dcli_body_source(const dcli_body *body, dcli_form form, bool watched);
 /** Whether the program for a GPU has dcl_one, unless it is watched: then only dcl_checked is launched. */
 bool dcli_body_has_one(const dcli_body *body);
+/** Whether the program for a GPU can have dcl_mixed. */
+bool dcli_body_mixes(const dcli_body *body);
+/** Whether dcl_mixed can read access a in other memory: the body only reads it, by affine subscripts. */
+bool dcli_body_may_mix(const dcli_body *body, int a);
 /** Name of the kernel of a variant. */
 const char *dcli_variant_kernel(dcli_form form, dcli_variant variant);
 

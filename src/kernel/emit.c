@@ -23,6 +23,8 @@ static const char *const kernel_names[] = {"dcl_unit",     "dcl_any",      "dcl_
 
 const char *dcli_variant_kernel(dcli_form form, dcli_variant variant)
 {
+    if (form == DCLI_FORM_GPU && variant == DCLI_VARIANT_MIXED)
+        return "dcl_mixed";
     return form == DCLI_FORM_GPU && variant == DCLI_VARIANT_ONE ? "dcl_one" : kernel_names[variant];
 }
 
@@ -640,7 +642,10 @@ static void name_kernels(const dcli_body *body, dcli_form form, bool watched, bo
         has[DCLI_VARIANT_ONE] = !watched && dcli_body_has_one(body);
     if (cpu)
         has[DCLI_VARIANT_STREAMED] = dcli_body_streams(body);
-    has[DCLI_VARIANT_GATHERED] = cpu && gathers && dcli_gathers(body);
+    if (form == DCLI_FORM_GPU)
+        has[DCLI_VARIANT_MIXED] = !watched && gathers && dcli_body_mixes(body);
+    else
+        has[DCLI_VARIANT_GATHERED] = cpu && gathers && dcli_gathers(body);
     has[DCLI_VARIANT_STRAIGHT] = cpu && gathers && dcli_gathers_straight(body);
     for (int v = 0; v < DCLI_VARIANT_MOST; v++)
         names_out[v] = has[v] ? dcli_variant_kernel(form, (dcli_variant)v) : NULL;
@@ -660,7 +665,7 @@ char *dcli_body_program(const dcli_body *body, dcli_form form, bool watched, boo
     if (form == DCLI_FORM_CPU)
         dcli_emit_cpu(&out, body, checked, names_out);
     else
-        dcli_emit_gpu(&out, body, checked);
+        dcli_emit_gpu(&out, body, checked, names_out[DCLI_VARIANT_MIXED] != NULL);
     return dcli_text_take(&out);
 }
 

@@ -79,7 +79,7 @@ void dcli_emit_statements(dcli_text *out, const dcli_body *body);
 void dcli_emit_cpu(dcli_text *out, const dcli_body *body, dcli_variant checked,
                    const char *const names[DCLI_VARIANT_MOST]);
 /** Emit the kernels of a body for GPUs. @param checked  the variant of its checking kernel. */
-void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked);
+void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked, bool mixed);
 
 /** Emit the whole program of a tile kernel: dcl_unit and dcl_any, and dcl_checked if it is watched. */
 void dcli_emit_tiles(dcli_text *out, const dcli_body *body, bool watched);

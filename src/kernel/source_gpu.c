@@ -8,6 +8,8 @@
  * of its own, dcl_one, in which all numbers are kernel arguments: a guarded five-point stencil takes a sixth less time
  * than in dcl_unit. (Transposed inputs would make it 1.5 % slower.)
  *
+ * In dcl_mixed, rows that read only memory of the GPU and rows that read that of another GPU alternate (lower/mixed.c).
+ *
  * Dimension 0 of a launch is the innermost axis. Dimension 1 is the next axis or, if inputs are transposed, the axis
  * across. Dimension 2 combines all other axes, and indices that exceed dimension 1. Kernels usually need no division.
  *
@@ -476,6 +478,19 @@ static int square_axis(const dcli_body *body, dcli_variant variant)
 
 bool dcli_body_has_one(const dcli_body *body) { return body->result_count == 0 && dcli_transposed_axis(body) < 0; }
 
+bool dcli_body_may_mix(const dcli_body *body, int a)
+{
+    return !body->access[a].written && body->access[a].reach == DCLI_REACH_AFFINE;
+}
+
+bool dcli_body_mixes(const dcli_body *body)
+{
+    bool any = false;
+    for (int a = 0; a < body->access_count; a++)
+        any |= dcli_body_may_mix(body, a);
+    return any && !body->tile_kernel && body->result_count == 0 && !body->slanted && !dcli_chain_is_blocked(body);
+}
+
 /* Emit how a work-item finds its row in the table: its number dcl_number, its own numbers dcl_f. Groups with
  * barriers have no surplus work-items. */
 static void find_row(dcli_text *out, bool barriers, int count)
@@ -493,7 +508,7 @@ static void find_row(dcli_text *out, bool barriers, int count)
 static void open_row(dcli_text *out, const dcli_body *body, dcli_variant variant, bool barriers)
 {
     int at[dcli_row_length(body)], count = dcli_row_own(body, at);
-    bool table = variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body);
+    bool table = variant == DCLI_VARIANT_MIXED || (variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body));
     bool either = !table && variant != DCLI_VARIANT_ONE;
     if (table)
         find_row(out, barriers, count);
@@ -519,6 +534,37 @@ static bool is_blocked(const dcli_body *body, dcli_variant variant)
     return (variant == DCLI_VARIANT_UNIT || variant == DCLI_VARIANT_ANY) && dcli_chain_is_blocked(body);
 }
 
+/* The type of an access as a kernel argument. */
+static const char *type_of(const dcli_body *body, int a)
+{
+    return dcli_kernel_type(body->params[body->access[a].param].type);
+}
+
+/* The signature of dcl_mixed: accesses that rows find in different memories have two arguments. */
+static void emit_mixed_signature(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "__kernel void %s(", dcli_variant_kernel(DCLI_FORM_GPU, DCLI_VARIANT_MIXED));
+    for (int a = 0; a < body->access_count; a++)
+        dcli_text_put(out, "__global %s%s *restrict dcl_%s%d, ", body->access[a].written ? "" : "const ",
+                      type_of(body, a), dcli_body_may_mix(body, a) ? "here" : "p", a);
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_body_may_mix(body, a))
+            dcli_text_put(out, "__global const %s *restrict dcl_there%d, ", type_of(body, a), a);
+    for (int p = 0; p < body->param_count; p++)
+        if (body->params[p].access == DCL_ACCESS_VALUE)
+            dcli_text_put(out, "const %s %s, ", dcli_kernel_type(body->params[p].type), body->params[p].name);
+}
+
+/* In dcl_mixed, choose the memory of each access by the number of the row. */
+static void emit_mixed_choice(dcli_text *out, const dcli_body *body)
+{
+    dcli_text_put(out, "    const bool dcl_there = ((dcl_first + dcl_number) & 1) != 0;\n");
+    for (int a = 0; a < body->access_count; a++)
+        if (dcli_body_may_mix(body, a))
+            dcli_text_put(out, "    __global const %s *const dcl_p%d = dcl_there ? dcl_there%d : dcl_here%d;\n",
+                          type_of(body, a), a, a, a);
+}
+
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)
 {
     if (is_blocked(body, variant)) {
@@ -531,18 +577,23 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
                        : dcli_emit_reducing_kernel)(out, body, variant);
         return;
     }
-    bool one = variant == DCLI_VARIANT_ONE;
-    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, one ? DCLI_VARIANT_UNIT : variant);
+    bool one = variant == DCLI_VARIANT_ONE, mixed = variant == DCLI_VARIANT_MIXED;
+    dcli_nest nest = dcli_nest_start(out, body, DCLI_FORM_GPU, one || mixed ? DCLI_VARIANT_UNIT : variant);
     int u = square_axis(body, nest.variant);
-    struct block block = block_of(body, variant);
+    struct block block = block_of(body, nest.variant);
     if (u >= 0)
         dcli_text_put(out, "__attribute__((reqd_work_group_size(%d, %d, 1)))\n", SQUARE, SQUARE_ROWS);
-    dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
+    if (mixed)
+        emit_mixed_signature(out, body);
+    else
+        dcli_emit_signature(out, body, DCLI_FORM_GPU, variant);
     dcli_text_put(out, "const dcl_row dcl_r, %s__global long *dcl_report)\n{\n",
                   one ? ""
                       : "__global const long *restrict dcl_table, const uint dcl_first, const uint dcl_rows, "
                         "const uint dcl_each, ");
     open_row(out, body, variant, u >= 0);
+    if (mixed)
+        emit_mixed_choice(out, body);
     dcli_nest_row(&nest);
     if (u >= 0)
         emit_squares(&nest, u);
@@ -553,7 +604,7 @@ static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant vari
     dcli_text_put(out, "}\n");
 }
 
-void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
+void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked, bool mixed)
 {
     dcli_text_put(out, "#define DCL_UNROLL\ntypedef struct { long dcl_v[%d]; } dcl_row;\n", dcli_row_length(body));
     dcli_text_put(out, "%s", body->slanted ? dcli_cl_bound : "");
@@ -564,6 +615,8 @@ void dcli_emit_gpu(dcli_text *out, const dcli_body *body, dcli_variant checked)
     emit_kernel(out, body, checked);
     if (checked != DCLI_VARIANT_WATCHED && dcli_body_has_one(body))
         emit_kernel(out, body, DCLI_VARIANT_ONE);
+    if (mixed)
+        emit_kernel(out, body, DCLI_VARIANT_MIXED);
 }
 
 static int64_t groups_for(int64_t count, int64_t per_group) { return count > 0 ? (count - 1) / per_group + 1 : 1; }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "lower/group.h"
+#include "lower/mixed.h"
 #include "lower/routes.h"
 #include "lower/rows.h"
 #include "lower/sets.h"
@@ -90,7 +91,7 @@ static bool reads_peers(const dcli_body *body, const dcli_traits *traits, const 
             return true;
     for (int64_t l = 0; l < lowered->launch_count; l++)
         for (int a = 0; a < body->access_count; a++)
-            if (lowered->launch[l].space[a].kind == DCLI_SPACE_PEER)
+            if (lowered->launch[l].space[a].kind == DCLI_SPACE_PEER || lowered->launch[l].mixed)
                 return true;
     return false;
 }
@@ -118,6 +119,8 @@ dcl_status dcli_lower(const dcli_operation *operation, const dcli_plan *plan, co
     if (status == DCL_OK)
         status = dcli_rows_end(operation->body, traits, &waiting, lowered);
     bool sets = dcli_row_form_of(traits, operation->body) == DCLI_ROWS_SETS;
+    if (sets && status == DCL_OK)
+        status = dcli_rows_mix(operation->body, traits, lowered);
     for (int64_t l = 0; l < lowered->launch_count && sets && status == DCL_OK; l++)
         if (!lowered->launch[l].multiplies)
             status = dcli_rows_divide(operation->body, &lowered->launch[l]);

@@ -15,10 +15,11 @@ typedef struct dcli_traits {
     bool check_access;   /* kernels check all reads and writes (DCL_CHECK=access) */
     bool multiplies;     /* a library computes the rows that are products (kernel/product.h) */
     int compute_units;
-    int64_t near_bytes; /* most bytes that a work-item gathers at a time: what the nearest caches hold */
-    int64_t shares;     /* number of work-items of a launch, each of which runs a share of its rows or groups; if
+    int64_t near_bytes;     /* most bytes that a work-item gathers at a time: what the nearest caches hold */
+    int64_t shares;         /* number of work-items of a launch, each of which runs a share of its rows or groups; if
                            they gather, each has scratch memory of its own */
-    double element_ns;  /* time of one element of the body on one compute unit; 0: unknown */
+    int64_t strip_elements; /* GPUs that read peers: elements of a strip of own or peers' rows (mixed.c) */
+    double element_ns;      /* time of one element of the body on one compute unit; 0: unknown */
 } dcli_traits;
 
 /** How the elements of an access get to kernels or from them, or how a route copies elements. Decided once, when a
@@ -69,6 +70,8 @@ typedef struct dcli_launch {
     bool streams;                                /* variant UNIT, for which dcl_streamed is better */
     bool multiplies;                             /* each row is a product that a library computes; no kernel runs */
     bool gathers;                                /* some access is gathered: its rows are in groups (gather.c) */
+    bool mixed;                                  /* rows with odd numbers use `there` in place of `space` (mixed.c) */
+    dcli_space there[DCLI_MAX_ACCESSES];         /* if mixed, per access */
     int64_t *group, group_count, group_capacity; /* [group_count][DCLI_GROUP_LONGS] for each group: its first row,
                                                     number of rows, first piece, number of pieces */
     dcli_transfers piece;                        /* with gathering: transfers from parts of arrays to the scratch

@@ -144,8 +144,9 @@ static void put_launch(const dcli_operation *operation, const dcli_launch *launc
 {
     const dcli_body *body = operation->body;
     dcli_text_put(text, "%s:",
-                  launch->multiplies
-                      ? "OpenBLAS"
+                  launch->multiplies ? "OpenBLAS"
+                  : launch->mixed
+                      ? dcli_variant_kernel(DCLI_FORM_GPU, DCLI_VARIANT_MIXED)
                       : dcli_variant_kernel(DCLI_FORM_CPU, launch->streams ? DCLI_VARIANT_STREAMED : launch->variant));
     for (int a = 0; a < body->access_count; a++) {
         dcli_text_put(text, "%s %s %s", a > 0 ? "," : "", name_of(operation, body->access[a].param),
@@ -154,6 +155,10 @@ static void put_launch(const dcli_operation *operation, const dcli_launch *launc
             dcli_text_put(text, " in ");
             put_space(text, launch->space[a].kind,
                       launch->space[a].kind == DCLI_SPACE_STAGE ? -1 : launch->space[a].number);
+        }
+        if (launch->mixed && launch->there[a].kind != launch->space[a].kind) {
+            dcli_text_put(text, " and ");
+            put_space(text, launch->there[a].kind, launch->there[a].number);
         }
     }
     dcli_text_put(text, "; %" PRId64 " rows", launch->row_count);

@@ -40,11 +40,18 @@ static dcli_form form_of(const dcli_worker *worker)
     return dcli_device_is_gpu(worker->as_node->device) ? DCLI_FORM_GPU : DCLI_FORM_CPU;
 }
 
+/* Whether the program of a body has the kernels that gather, or dcl_mixed: a GPU that reads no memory of others does not
+ * need it. */
+static bool has_more_kernels(const dcli_worker *worker, const dcli_kernel *kernel)
+{
+    return kernel->gathers && (form_of(worker) == DCLI_FORM_CPU || dcli_device_reads_peers(worker->as_node->device));
+}
+
 static dcl_status fail_build(const dcli_worker *worker, dcli_kernel *kernel, dcl_status status, char *log)
 {
     if (status == DCL_ERR_BODY) {
-        char *sentence = dcli_body_log(kernel->body, form_of(worker), worker->terms.check_access, kernel->gathers,
-                                       log != NULL ? log : "");
+        char *sentence = dcli_body_log(kernel->body, form_of(worker), worker->terms.check_access,
+                                       has_more_kernels(worker, kernel), log != NULL ? log : "");
         DCLI_FAIL(DCL_ERR_BODY, "%s", sentence != NULL ? sentence : "the compiler refuses the body");
         dcli_free(sentence);
     }
@@ -99,8 +106,8 @@ struct source {
 static bool make_source(const dcli_worker *worker, const dcli_kernel *kernel, struct source *source_out)
 {
     dcli_form form = form_of(worker);
-    source_out->text =
-        dcli_body_program(kernel->body, form, worker->terms.check_access, kernel->gathers, source_out->names);
+    source_out->text = dcli_body_program(kernel->body, form, worker->terms.check_access,
+                                         has_more_kernels(worker, kernel), source_out->names);
     return source_out->text != NULL;
 }
 
@@ -181,9 +188,11 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
 /* Whether a batch needs kernels that the program of its body was built without. */
 static bool lacks_kernels(const dcli_kernel *kernel, const dcli_prepared *prepared)
 {
-    for (int64_t l = 0; l < prepared->lowered.launch_count; l++)
-        if (prepared->lowered.launch[l].gathers)
-            return !dcli_program_has(kernel->program, (int)prepared->lowered.launch[l].variant);
+    for (int64_t l = 0; l < prepared->lowered.launch_count; l++) {
+        const dcli_launch *launch = &prepared->lowered.launch[l];
+        if (launch->gathers || launch->mixed)
+            return !dcli_program_has(kernel->program, (int)(launch->mixed ? DCLI_VARIANT_MIXED : launch->variant));
+    }
     return false;
 }
 
@@ -196,7 +205,7 @@ static bool must_wait(dcli_worker *worker, const dcli_running *running, const dc
            (lacks_kernels(kernel, prepared) && is_running(worker->as_node, kernel));
 }
 
-/* Build the program of a body again, with the kernels that gather. Its kernels must not be running. */
+/* Build the program of a body again, with the kernels that gather or mix. Its kernels must not be running. */
 static dcl_status build_gathering(dcli_worker *worker, dcli_kernel *kernel)
 {
     dcli_program_release(kernel->program);
@@ -293,6 +302,26 @@ static size_t reducing_groups(const dcli_worker *worker, const dcli_entry *entry
     return (size_t)dcli_min(slots - DCLI_GROUPS_FROM, (large ? LARGE_GROUPS_PER_UNIT : GROUPS_PER_UNIT) * units);
 }
 
+/* Set the arguments that only dcl_mixed has: the memory of the rows that read a peer's part. */
+static dcl_status set_mixed(dcli_worker *worker, const dcli_entry *entry, const dcli_launch *launch,
+                            dcli_argument arguments[], int *count)
+{
+    const dcli_body *body = entry->operation.body;
+    for (int a = 0; a < body->access_count; a++) {
+        if (!dcli_body_may_mix(body, a))
+            continue;
+        dcli_memory *memory = arguments[a].memory;
+        dcl_status status =
+            launch->there[a].kind == DCLI_SPACE_PEER
+                ? dcli_exec_peer_memory(worker, entry->held[body->access[a].param], launch->there[a].number, &memory)
+                : DCL_OK;
+        if (status != DCL_OK)
+            return status;
+        arguments[(*count)++] = (dcli_argument){.memory = memory};
+    }
+    return DCL_OK;
+}
+
 /* Set the kernel arguments in the order of kernel/body.h, without the row or table. */
 static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const dcli_launch *launch, dcli_memory *arena,
                                 dcli_own_scalar scalars[], dcli_argument arguments[], int *count_out)
@@ -314,6 +343,9 @@ static dcl_status set_arguments(dcli_worker *worker, const dcli_job *job, const 
             return status;
         arguments[count++] = (dcli_argument){.memory = memory, .written = body->access[a].written};
     }
+    dcl_status mixed = launch->mixed ? set_mixed(worker, entry, launch, arguments, &count) : DCL_OK;
+    if (mixed != DCL_OK)
+        return mixed;
     for (int n = 0; n < dcli_body_partial_arrays(body); n++) {
         const dcli_known_storage *held = entry->held[body->partials + n];
         int64_t slots = dcli_device_is_gpu(worker->as_node->device) ? DCLI_GROUPS_FROM + 1 : 1;
@@ -379,6 +411,7 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     const dcli_body *body = entry->operation.body;
     dcli_argument report = arguments[count];
     const int64_t *row = launch->row + s * dcli_row_length(body);
+    dcli_variant variant = launch->mixed ? DCLI_VARIANT_MIXED : launch->variant;
     if (launch->set[s].count == 1 && launch->variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body))
         return launch_one(worker, entry, row, arguments, count);
     const dcli_row_set *set = &launch->set[s];
@@ -398,8 +431,8 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
         arguments[count + 4] = (dcli_argument){.value = &size.each, .bytes = sizeof size.each};
         arguments[count + 5] = report;
         worker->counters.launches++;
-        status = dcli_exec_launch(worker, entry->kernel, launch->variant, count + 6, arguments, size.dimensions,
-                                  size.global, size.local);
+        status = dcli_exec_launch(worker, entry->kernel, variant, count + 6, arguments, size.dimensions, size.global,
+                                  size.local);
         done += size.rows;
     }
     return status;
@@ -483,7 +516,7 @@ static dcl_status launch_all(dcli_worker *worker, const dcli_prepared *prepared,
     dcli_as_node *own = worker->as_node;
     dcli_entry *entry = running->job.entry;
     dcli_own_scalar scalars[DCLI_MAX_PARAMS];
-    dcli_argument arguments[DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 7];
+    dcli_argument arguments[2 * DCLI_MAX_ACCESSES + DCLI_MAX_PARAMS + 7];
     dcl_status status = DCL_OK;
     bool in_place = dcli_device_in_place(own->device);
     int64_t launches = prepared->lowered.launch_count, all = launches * times_to_launch(own, entry->operation.body);

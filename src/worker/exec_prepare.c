@@ -12,7 +12,8 @@
 
 dcli_traits dcli_exec_traits(const dcli_worker *worker)
 {
-    enum { NEAR_BYTES = 128 << 10 };
+    /* Elements of a strip per compute unit: a quarter of the work-groups that an H200 runs at a time. */
+    enum { NEAR_BYTES = 128 << 10, STRIP_PER_UNIT = 2048 };
     const dcli_device *device = worker->as_node->device;
     return (dcli_traits){.self = worker->terms.self,
                          .is_gpu = dcli_device_is_gpu(device),
@@ -22,6 +23,7 @@ dcli_traits dcli_exec_traits(const dcli_worker *worker)
                          .check_access = worker->terms.check_access,
                          .compute_units = dcli_device_about(device)->compute_units,
                          .near_bytes = NEAR_BYTES,
+                         .strip_elements = (int64_t)STRIP_PER_UNIT * dcli_device_about(device)->compute_units,
                          .shares = (int64_t)dcli_device_shares(device)};
 }
 

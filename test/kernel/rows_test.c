@@ -389,7 +389,7 @@ Test(kernel_rows, logs_without_parts)
                              form, copies, found);
             dcli_free(found);
         }
-        cr_expect_eq(copies, form == DCLI_FORM_GPU ? 10 : 5, "form %d: %d copies", form, copies);
+        cr_expect_eq(copies, form == DCLI_FORM_GPU ? 14 : 5, "form %d: %d copies", form, copies);
         dcli_free(source);
     }
     dcli_body_free(body);
@@ -461,8 +461,12 @@ Test(kernel_rows, kernels)
     cr_expect_str_eq(kernels_of("C(i,j) = i + A(j,i);", DCLI_FORM_CPU, false, true), "uacs", "it uses an index");
     cr_expect_str_eq(kernels_of("if (A(i,j) > 0) C(i,j) = 1;", DCLI_FORM_CPU, false, false), "uac");
     cr_expect_str_eq(kernels_of("C(j,i) = A(i,j);", DCLI_FORM_CPU, true, true), "uac", "watched");
-    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_GPU, false, true), "uaco");
-    cr_expect_str_eq(kernels_of("C(i,j) = A(j,i);", DCLI_FORM_GPU, false, true), "uac");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_GPU, false, false), "uaco");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(j,i);", DCLI_FORM_GPU, false, false), "uac");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_GPU, false, true), "uacom", "with dcl_mixed");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(j,i);", DCLI_FORM_GPU, false, true), "uacm");
+    cr_expect_str_eq(kernels_of("C(i,j) = i + j;", DCLI_FORM_GPU, false, true), "uaco", "it reads nothing");
+    cr_expect_str_eq(kernels_of("C(i,j) = A(i,j);", DCLI_FORM_GPU, true, true), "uac", "watched");
 }
 
 /* Whether launches of `rows` rows of `wide` elements of an array of `edge` x `edge` floats store without caching. */

@@ -255,6 +255,78 @@ Test(lower, segments_are_sets_of_rows)
     test_ops_free();
 }
 
+/* Body, maps and extents of C and A, what node 0 of two GPUs launches, and the thickness of the first strips. */
+struct mixed_case {
+    char what[48], body[64], c[32], a[32];
+    int64_t strip_elements;
+    char lowered[300];
+    int64_t thick;
+};
+
+ParameterizedTestParameters(lower, mixed)
+{
+    static struct mixed_case cases[] = {
+        {"halves of a transposition", "C(i,j) = A(j,i);", "256x256|block,*", "256x256|block,*", 4096,
+         "dcl_mixed: C bound in own part, A bound in own part and peer 1; 8 rows in 1 sets\n", 32},
+        {"rows to columns", "C(i,j) = A(i,j) + i;", "256x256|*,block", "256x256|block,*", 4096,
+         "dcl_mixed: C bound in own part, A bound in own part and peer 1; 8 rows in 1 sets\n", 32},
+        {"strips of a plane", "C(i,j,k) = A(i,j,k) + i;", "16x64x64|*,*,block", "16x64x64|block,*,*", 4096,
+         "dcl_mixed: C bound in own part, A bound in own part and peer 1; 8 rows in 1 sets\n", 2},
+        {"a part that is left", "C(i,j) = A(i,j) + i;", "400x64|*,block", "400x64|splits(300),*", 512,
+         "dcl_mixed: C bound in own part, A bound in own part and peer 1; 14 rows in 2 sets\n"
+         "dcl_unit: C bound in own part, A bound in own part; 1 rows\n",
+         16},
+        {"a border", "C(i,j) = A(i+1,j) + i;", "256x256|block,*", "257x256|splits(128),*", 4096,
+         "dcl_unit: C bound in own part, A bound in own part; 1 rows\n"
+         "dcl_unit: C bound in own part, A bound in peer 1; 1 rows\n",
+         0},
+    };
+    return cr_make_param_array(struct mixed_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* A GPU that reads another one's memory runs what it reads there and what it reads here in turn. */
+ParameterizedTest(struct mixed_case *c, lower, mixed)
+{
+    const dcli_operation *operation =
+        TEST_FORALL(1, c->body, {DCL_ACCESS_OUT, "C", 1, read_array(c->c)}, {DCL_ACCESS_IN, "A", 2, read_array(c->a)});
+    const dcli_body *body = operation->body;
+    dcli_traits traits = traits_of(GPU);
+    traits.reads_peers = true;
+    traits.strip_elements = c->strip_elements;
+    dcli_plan *plan = plan_of(operation, true);
+    dcli_lowered lowered = {0};
+    dcli_text text = {0};
+    int64_t elements = 0, most = 0;
+    cr_assert_eq(dcli_lower(operation, plan, &plan->batch[0], &traits, &lowered), DCL_OK);
+    dcli_lowered_print(operation, &lowered, 100, &text);
+    cr_expect_str_eq(text.bytes, c->lowered, "%s: lowered it is\n%s", c->what, text.bytes);
+    cr_expect(lowered.reads_peers);
+    for (int64_t l = 0; l < lowered.launch_count; l++)
+        for (int64_t s = 0; s < lowered.launch[l].set_count; s++) {
+            const dcli_launch *launch = &lowered.launch[l];
+            int64_t row[dcli_row_length(body)];
+            const int64_t *count = row + dcli_row_at(body, DCLI_ROW_COUNT, 0);
+            cr_expect(!launch->mixed || (launch->set[s].first % 2 == 0 && launch->set[s].count % 2 == 0),
+                      "%s: set %d has %d rows from %d", c->what, (int)s, (int)launch->set[s].count,
+                      (int)launch->set[s].first);
+            for (int64_t n = 0; n < launch->set[s].count; n++) {
+                write_set_row(body, launch, s, n, row);
+                int64_t all = 1;
+                for (int m = 0; m < body->space_rank; m++)
+                    all *= count[m];
+                elements += all;
+                most = launch->mixed && count[0] > most ? count[0] : most;
+            }
+        }
+    int64_t own = dcli_layout_owned(operation->operand[0].layout, 0);
+    cr_expect_eq(elements, own, "%s: %d of %d elements", c->what, (int)elements, (int)own);
+    cr_expect_eq(most, c->thick, "%s: strips of %d", c->what, (int)most);
+    dcli_text_free(&text);
+    dcli_lowered_free(&lowered);
+    dcli_plan_free(plan);
+    test_ops_free();
+}
+
 /* On a GPU the tiles of one part are one row, also where the body sees its indices, and so are their borders. */
 Test(lower, consecutive_tiles_are_one_row)
 {

@@ -2,6 +2,7 @@
  * of support/fake_opencl and support/fake_cuda: values are compared, not speeds. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,18 @@ static void make_arrays(scene *s)
     s->C = test_array(s->cluster, "*,block", dcl_grid_2d(DCL_INT32, N, M));
 }
 
-static scene *open_scene(const char *cuda, const char *transfer)
+static atomic_int mixed_launches;
+
+/* Count the launches that read own parts and peers' in turn, as the log has them. */
+static void count_mixed(void *user, int level, const char *line)
+{
+    (void)user;
+    (void)level;
+    mixed_launches += strstr(line, "dcl_mixed:") != NULL;
+}
+
+/* @param tile_bytes  0: the usual. @param log_fn  NULL: nothing is logged */
+static scene *open_with(const char *cuda, const char *transfer, size_t tile_bytes, dcl_log_fn *log_fn)
 {
     scene *s = &stage;
     fake_opencl_select();
@@ -44,10 +56,18 @@ static scene *open_scene(const char *cuda, const char *transfer)
     s->cuda.plan(cuda);
     dcl_config config = test_config(NODES);
     config.transfer = transfer;
+    if (tile_bytes > 0)
+        config.tile_bytes = tile_bytes;
+    if (log_fn != NULL) {
+        config.log = "debug";
+        config.log_fn = log_fn;
+    }
     s->cluster = test_open(&config);
     make_arrays(s);
     return s;
 }
+
+static scene *open_scene(const char *cuda, const char *transfer) { return open_with(cuda, transfer, 0, NULL); }
 
 static void close_scene(scene *s)
 {
@@ -95,6 +115,46 @@ static void play_in_place(scene *s)
 }
 
 Test(peer_on_device, parts_are_read_where_they_lie) { play_in_place(open_scene(NULL, "place")); }
+
+/* Strips of the own part and of the peer's are run in turn: of B = A^T, and of a copy of rows to columns. */
+Test(peer_on_device, own_and_peers_parts_are_read_in_turn)
+{
+    enum { TILE_BYTES = 64 << 10 };
+    play_in_place(open_with(NULL, "place", 0, count_mixed));
+    int few = atomic_exchange(&mixed_launches, 0);
+    cr_expect_geq(few, 2 * NODES, "%d launches", few);
+    play_in_place(open_with(NULL, "place", TILE_BYTES, count_mixed));
+    cr_expect_gt(mixed_launches, 0, "batches are joined");
+}
+
+/* A border is read between two batches of own elements, which the peer overwrites in the next step. */
+Test(peer_on_device, borders_are_read_between_own_elements)
+{
+    enum { TILE_BYTES = 64 << 10, STEPS = 12 };
+    static int32_t old[N * M];
+    scene *s = open_with(NULL, "place", TILE_BYTES, NULL);
+    dcl_array *other = test_array(s->cluster, "block,*", dcl_grid_2d(DCL_INT32, N, M));
+    for (int n = 0; n < N * M; n++)
+        s->a[n] = n % 1013;
+    TEST_OK(dcl_write(s->A, NULL, s->a, NULL));
+    for (int step = 0; step < STEPS; step++) {
+        dcl_array *from = step % 2 == 0 ? s->A : other, *to = step % 2 == 0 ? other : s->A;
+        TEST_OK(dcl_forall(s->cluster, "C(i,j) = (i > 0 ? A(i-1,j) : 7) + (i < 1099 ? A(i+1,j) : 9) - A(i,j) / 2;",
+                           DCL_OUT_AS("C", to), DCL_IN_AS("A", from)));
+        memcpy(old, s->a, sizeof old);
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < M; j++)
+                s->a[i * M + j] =
+                    (i > 0 ? old[(i - 1) * M + j] : 7) + (i < N - 1 ? old[(i + 1) * M + j] : 9) - old[i * M + j] / 2;
+    }
+    TEST_OK(dcl_read(s->A, NULL, s->found, NULL));
+    int wrong = 0;
+    for (int n = 0; n < N * M; n++)
+        wrong += s->found[n] != s->a[n];
+    cr_expect_eq(wrong, 0, "%d are wrong", wrong);
+    dcl_release(other);
+    close_scene(s);
+}
 
 Test(peer_on_device, large_parts_lie_in_several_pieces)
 {

@@ -42,11 +42,13 @@ static dcli_traits find_traits(const sim_data *data, int p, const dcli_operation
     bool is_gpu = !data->alike && hash % 3 == 0, in_place = !is_gpu && (data->alike || (hash >> 4) % 4 > 0);
     return (dcli_traits){.self = p,
                          .is_gpu = is_gpu,
+                         .reads_peers = is_gpu && (hash >> 24) % 2 == 0,
                          .in_place = in_place,
                          .same_addresses = in_place,
                          .check_access = !data->alike && (hash >> 8) % 8 == 0,
                          .compute_units = 1 + (int)((hash >> 12) % 4),
                          .near_bytes = 32 << (hash >> 16) % 10,
+                         .strip_elements = 1 + (int64_t)((hash >> 20) % 8),
                          .shares = 2};
 }
 
@@ -224,25 +226,29 @@ static void run_row(struct run *run, const int64_t row[])
     } while (!sim_is_wrong(run->data) && sim_next_place(run->place, &box));
 }
 
-static void bind(struct run *run, const dcli_launch *launch)
+/* @param there  for a row that finds inputs in other memory */
+static void bind(struct run *run, const dcli_launch *launch, bool there)
 {
     run->launch = launch;
     for (int a = 0; a < run->body->access_count; a++) {
         run->data->via[launch->via[a]] = true;
         if (launch->via[a] == DCLI_VIA_BINDING)
-            run->memory[a] = memory_of(run, run->body->access[a].param, launch->space[a], run->body->access[a].written);
+            run->memory[a] = memory_of(run, run->body->access[a].param, there ? launch->there[a] : launch->space[a],
+                                       run->body->access[a].written);
     }
 }
 
 static void run_rows(struct run *run, const dcli_launch *launch)
 {
     int length = dcli_row_length(run->body);
-    bind(run, launch);
+    bind(run, launch, false);
     int64_t rows = 0;
     for (int64_t s = 0; s < launch->set_count; s++)
         for (int64_t n = 0; n < launch->set[s].count && !sim_is_wrong(run->data); n++, rows++) {
             int64_t row[length];
             write_set_row(run->body, launch, s, n, row);
+            if (launch->mixed)
+                bind(run, launch, (launch->set[s].first + n) % 2 == 1);
             run_row(run, row);
         }
     if (launch->set_count > 0 && rows != launch->row_count && !sim_is_wrong(run->data))
@@ -278,7 +284,7 @@ static void run_groups(struct run *run, const dcli_launch *launch)
     int length = dcli_row_length(run->body);
     if (dcli_gather_table(run->body, &run->lowered, launch, &table, &bytes) != DCL_OK)
         abort();
-    bind(run, launch);
+    bind(run, launch, false);
     for (int64_t g = 0; g < launch->group_count && !sim_is_wrong(run->data); g++) {
         const int64_t *group = table + DCLI_GATHER_HEAD + g * DCLI_GROUP_LONGS;
         sim_memory scratch = {sim_garbage(table[DCLI_GATHER_BYTES] / 8), table[DCLI_GATHER_BYTES] / 8};

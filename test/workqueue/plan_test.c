@@ -481,11 +481,12 @@ Test(plan, stencil)
     test_ops_free();
 }
 
-static void expect_batches(const char *what, const dcli_operation *operation, int self, bool in_place,
-                           int64_t local_bytes, const char *expected)
+static void expect_batches_by(const char *what, const dcli_operation *operation, int self, const dcli_node_ways *ways,
+                              int64_t local_bytes, const char *expected)
 {
-    dcli_plan_terms terms = terms_of(4, in_place);
+    dcli_plan_terms terms = terms_of(4, true);
     dcli_text text = {0};
+    terms.ways = ways;
     terms.batch_bytes = 4 * 20 * 8; /* four rows */
     terms.local_bytes = local_bytes;
     dcli_plan *plan = make(operation, self, &terms);
@@ -507,6 +508,42 @@ static void expect_batches(const char *what, const dcli_operation *operation, in
     cr_expect_str_eq(found, expected, "%s:\n%sexpected:\n%s", what, found, expected);
     dcli_free(found);
     dcli_plan_free(plan);
+}
+
+static void expect_batches(const char *what, const dcli_operation *operation, int self, bool in_place,
+                           int64_t local_bytes, const char *expected)
+{
+    expect_batches_by(what, operation, self, test_ways(in_place), local_bytes, expected);
+}
+
+/* On GPUs that read each other's memory: a border is in the middle, before what is checked at the edges of the grid, or before
+ * half of the own elements. An operation that reads much of others has one batch. */
+Test(plan, gpus_read_borders_early_and_halves_at_once)
+{
+    enum { CAN = DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU | DCLI_CAN_REGISTER };
+    static const dcli_node_ways gpus[] = {{.can = CAN}, {.can = CAN}, {.can = CAN}, {.can = CAN}};
+    dcl_grid square = dcl_grid_2d(DCL_INT64, 80, 20);
+    const dcli_layout *rows = test_layout("block,*", 4, &square);
+    dcli_operation *stencil = TEST_FORALL(1, "C(i,j) = A(i,j) + A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
+                                          {DCL_ACCESS_OUT, "C", 1, rows}, {DCL_ACCESS_IN, "A", 2, rows});
+    expect_batches_by("a border", stencil, 1, gpus, 1, "21-39\n20-40 in place\n21-39\n");
+    expect_batches_by("at the upper rim", stencil, 0, gpus, 1, "1-19\n19-20 in place\n0-19\n");
+    dcli_operation *down = TEST_FORALL(1, "C(i,j) = A(i,j) + A(min(i+1,79),j);", {DCL_ACCESS_OUT, "C", 1, rows},
+                                       {DCL_ACCESS_IN, "A", 2, rows});
+    expect_batches_by("nothing is checked", down, 1, gpus, 1, "20-32\n39-40 in place\n32-39\n");
+    dcl_grid wide = dcl_grid_2d(DCL_INT64, 1024, 1024);
+    const dcli_layout *lines = test_layout("block,*", 4, &wide);
+    dcli_operation *turn =
+        TEST_FORALL(2, "C(i,j) = A(j,i);", {DCL_ACCESS_OUT, "C", 1, lines}, {DCL_ACCESS_IN, "A", 2, lines});
+    dcli_plan_terms terms = terms_of(4, true);
+    terms.ways = gpus;
+    terms.batch_bytes = 1 << 16;
+    terms.local_bytes = 1;
+    dcli_plan *plan = make(turn, 1, &terms);
+    cr_expect_eq(plan->batch_count, 1, "%d batches", (int)plan->batch_count);
+    cr_expect(plan->batch[0].reads_parts && plan->batch[0].work_count == plan->work_count);
+    dcli_plan_free(plan);
+    test_ops_free();
 }
 
 /* The same stencil on 4 nodes with 20 rows each: what needs no other node is joined, and comes first. If the rest is read
