@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/signals.h"
 
-enum { MOST_HELPERS = 12, SPIN_NS = 50000 };
+enum { PER_DEVICE = 12, MOST_DEVICES = 4, MOST_HELPERS = PER_DEVICE * MOST_DEVICES, SPIN_NS = 50000 };
 
 struct dcli_helpers {
     int count; /* number of threads to start; fewer may run, see `started` */
@@ -32,14 +32,14 @@ static atomic_int chosen = -1;
 
 void dcli_helpers_choose(int count) { atomic_store(&chosen, count); }
 
-int dcli_helpers_usual(void)
+int dcli_helpers_usual(int devices)
 {
-    int count = atomic_load(&chosen);
+    int count = atomic_load(&chosen), most = (int)dcli_min(dcli_max(devices, 1), MOST_DEVICES) * PER_DEVICE;
     if (count >= 0)
-        return count < MOST_HELPERS ? count : MOST_HELPERS;
+        return (int)dcli_min(count, most);
     cpu_set_t processors;
     count = sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : 1;
-    return count <= 2 ? 0 : (int)dcli_min(dcli_max(count / 2, count - 4), MOST_HELPERS);
+    return count <= 2 ? 0 : (int)dcli_min(dcli_max(count / 2, count - 4), most);
 }
 
 /* ---- parts -------------------------------------------------------------------------------------------------------- */
@@ -156,6 +156,14 @@ void dcli_helpers_close(dcli_helpers *helpers)
 }
 
 int dcli_helpers_count(const dcli_helpers *helpers) { return helpers->count; }
+
+void dcli_helpers_serve(dcli_helpers *helpers, int devices)
+{
+    pthread_mutex_lock(&helpers->lock);
+    if (!helpers->tried)
+        helpers->count = (int)dcli_max(helpers->count, dcli_helpers_usual(devices));
+    pthread_mutex_unlock(&helpers->lock);
+}
 
 /* ---- tasks -------------------------------------------------------------------------------------------------------- */
 

@@ -28,17 +28,21 @@ typedef struct dcli_task {
 } dcli_task;
 
 /** The suitable number of helpers on this host. Of the n processors that this process may use, n / 2 or n - 4,
- *  whichever is more, but at most 12; none with one or two, where helpers would take time from those that compute. */
-int dcli_helpers_usual(void);
+ *  whichever is more, but at most 12 for each device that copies to and from the host; none with one or two, where helpers
+ *  would take time from those that compute.
+ *  @param devices  at most 4 count; 0 is taken as 1. */
+int dcli_helpers_usual(int devices);
 /** For tests: dcli_helpers_usual() returns `count` from now on; -1: its own answer again. */
 void dcli_helpers_choose(int count);
 
-/** Open a pool of `count` threads, at most 12, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
+/** Open a pool of `count` threads, at most 48, which start with the first task. @return NULL: DCL_ERR_NOMEM. */
 dcli_helpers *dcli_helpers_open(int count);
 /** Close the pool. All tasks must be over. Returns when no helper is in a callback any more. NULL is accepted. */
 void dcli_helpers_close(dcli_helpers *helpers);
 /** Number of threads that the pool was opened with, whether they have been started or not. */
 int dcli_helpers_count(const dcli_helpers *helpers);
+/** Let a pool that has run no task yet have as many threads as suit this number of devices. */
+void dcli_helpers_serve(dcli_helpers *helpers, int devices);
 
 /** Queue a task. Helpers begin tasks in the order of these calls. If no thread could be started, the task runs in this
  *  call and has ended when it returns. From any thread. */

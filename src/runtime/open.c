@@ -141,6 +141,16 @@ static dcl_cluster *open_threads(const dcl_config *config)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------ */
 
+/* The program copies to and from all GPUs at the same time. */
+static void serve_gpus(dcl_cluster *cluster)
+{
+    int gpus = 0;
+    for (int n = 0; n < cluster->node_count; n++)
+        gpus += dcli_node_is_gpu(cluster, n);
+    if (cluster->process_data != NULL)
+        dcli_process_data_serve(cluster->process_data, gpus);
+}
+
 /* Log for each node from how many others it gets elements in each way. */
 static void log_nodes(dcl_cluster *cluster)
 {
@@ -234,6 +244,7 @@ dcl_cluster *dcl_open(const dcl_config *config)
     if (cluster == NULL)
         return NULL;
     cluster->has_gpus = dcli_node_is_gpu(cluster, 0);
+    serve_gpus(cluster);
     log_nodes(cluster);
     return with_checked_map(cluster, __func__);
 }

@@ -5,7 +5,10 @@
  * where `skew` is the farthest row that any of them reads. So an operation finds what the ones before have computed,
  * and nothing that a later one has replaced. Sent are the rows that the front reaches, fetched are those that no
  * operation computes any more, and the rows between stay on the node: a visit has a window of each array, and copies
- * the rows that it still needs from the window before. Source: skewing of loops and tiles, M. Wolfe, "More iteration
+ * the rows that it still needs from the window before. All of this is on one node, even if there are several: for the
+ * first window of another node, the rows of the node before would have to be complete. Where the link to the host takes
+ * most of the time, one node that gets each element once is faster than several that get it with each operation. Nodes
+ * that share the processors of their host run each operation on all of them instead. Source: skewing of loops and tiles, M. Wolfe, "More iteration
  * space tiling" (Supercomputing, 1989). */
 #include "runtime/stream_inside.h"
 
@@ -449,7 +452,7 @@ static dcl_status run_group(struct group *group)
 bool dcli_stream_can_join(const struct run *op)
 {
     const dcli_stream *stream = op->stream;
-    if (stream->node_count != 1 || op->tiles.box.rank < 1)
+    if (op->tiles.box.rank < 1 || (stream->node_count > 1 && op->speed.shared))
         return false;
     if (stream->cluster->fault != NULL && strncmp(stream->cluster->fault, "together ", 9) == 0)
         return true;

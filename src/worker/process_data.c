@@ -12,12 +12,17 @@ dcli_process_data *dcli_process_data_open(int peers)
     dcli_layouts_init(&process_data->layouts);
     dcli_parsed_init(&process_data->bodies);
     dcli_plan_cache_init(&process_data->plans);
-    process_data->helpers = dcli_helpers_open(dcli_helpers_usual());
+    process_data->helpers = dcli_helpers_open(dcli_helpers_usual(1));
     process_data->device = dcli_calloc((size_t)peers, sizeof(dcli_device *));
     if (process_data->helpers != NULL && process_data->device != NULL)
         return process_data;
     dcli_process_data_close(process_data);
     return NULL;
+}
+
+void dcli_process_data_serve(dcli_process_data *process_data, int devices)
+{
+    dcli_helpers_serve(process_data->helpers, devices);
 }
 
 void dcli_process_data_close(dcli_process_data *process_data)

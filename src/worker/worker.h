@@ -28,6 +28,8 @@ void dcli_address_table_close(dcli_address_table *addresses);
 typedef struct dcli_process_data dcli_process_data;
 /** Open. @param peers  workers of this process, including the host's. @return NULL: DCL_ERR_NOMEM. */
 dcli_process_data *dcli_process_data_open(int peers);
+/** Before the peers of a process transfer anything: how many of the program's nodes have memory of their own. */
+void dcli_process_data_serve(dcli_process_data *process_data, int devices);
 /** Close, after all workers. NULL is accepted. */
 void dcli_process_data_close(dcli_process_data *process_data);
 

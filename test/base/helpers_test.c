@@ -126,12 +126,40 @@ Test(helpers, copies_are_whole)
     free(to);
 }
 
+static void do_nothing(void *user, int part)
+{
+    (void)user;
+    (void)part;
+}
+
+Test(helpers, a_pool_grows_before_its_first_task)
+{
+    dcli_helpers_choose(20);
+    dcli_helpers *helpers = dcli_helpers_open(dcli_helpers_usual(1));
+    cr_expect_eq(dcli_helpers_count(helpers), 12);
+    dcli_helpers_serve(helpers, 1);
+    cr_expect_eq(dcli_helpers_count(helpers), 12);
+    dcli_helpers_serve(helpers, 2);
+    cr_expect_eq(dcli_helpers_count(helpers), 20);
+    dcli_task task = {.run = do_nothing, .parts = 2};
+    dcli_helpers_start(helpers, &task);
+    dcli_helpers_await(helpers, &task);
+    dcli_helpers_choose(40);
+    dcli_helpers_serve(helpers, 4);
+    cr_expect_eq(dcli_helpers_count(helpers), 20, "threads run");
+    dcli_helpers_close(helpers);
+    dcli_helpers_choose(-1);
+}
+
 Test(helpers, a_test_chooses_their_number)
 {
-    cr_expect_leq(dcli_helpers_usual(), 12);
+    cr_expect_leq(dcli_helpers_usual(1), 12);
     dcli_helpers_choose(3);
-    cr_expect_eq(dcli_helpers_usual(), 3);
+    cr_expect_eq(dcli_helpers_usual(1), 3);
     dcli_helpers_choose(1000);
-    cr_expect_eq(dcli_helpers_usual(), 12);
+    cr_expect_eq(dcli_helpers_usual(1), 12);
+    cr_expect_eq(dcli_helpers_usual(0), 12);
+    cr_expect_eq(dcli_helpers_usual(2), 24);
+    cr_expect_eq(dcli_helpers_usual(1000), 48);
     dcli_helpers_choose(-1);
 }

@@ -101,7 +101,7 @@ Test(stream, steps_are_measured_once)
 
 /* Several sweeps per copy: a few rows at a time, all rows at once, not all sweeps, and more operations than there are. The rows that
  * an operation computes are up to five times `count` less than those that were sent. */
-static void run_sweeps_together(const char *plan)
+static void run_sweeps_together(const char *plan, int nodes)
 {
     static const struct {
         const char *fault;
@@ -114,7 +114,7 @@ static void run_sweeps_together(const char *plan)
     open_fake(plan);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         test_fault(rows[r].fault);
-        dcl_cluster *cluster = open_small(1, 52000);
+        dcl_cluster *cluster = open_small(nodes, 52000 / (size_t)nodes);
         atomic_store(&together, 0);
         run_sweeps(cluster, rows[r].fault);
         int groups = atomic_load(&together);
@@ -124,10 +124,11 @@ static void run_sweeps_together(const char *plan)
     test_fault(NULL);
 }
 
-Test(stream, sweeps_run_together) { run_sweeps_together(""); }
-Test(stream, sweeps_run_together_on_a_gpu) { run_sweeps_together("apart; gpu"); }
+Test(stream, sweeps_run_together) { run_sweeps_together("", 1); }
+Test(stream, sweeps_run_together_on_a_gpu) { run_sweeps_together("apart; gpu", 1); }
+Test(stream, sweeps_run_together_on_one_gpu_of_two) { run_sweeps_together("apart; gpu", 2); }
 
-/* What cannot run together runs alone: rows that are read at no fixed distance, an array that is read in another order, two nodes. A
+/* What cannot run together runs alone: rows that are read at no fixed distance, an array that is read in another order, two CPUs. A
  * table that all operations read is sent once. */
 Test(stream, what_cannot_run_together_runs_alone)
 {
