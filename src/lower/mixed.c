@@ -18,8 +18,8 @@
 #include "lower/rows.h"
 
 enum {
-    LEAST_STRIPS = 4,         /* fewer strips overlap too little to be worth a launch with a table */
-    MOST_ROWS = 64            /* most rows of a launch whose counterparts are looked for */
+    LEAST_STRIPS = 4, /* fewer strips overlap too little to be worth a launch with a table */
+    MOST_ROWS = 64    /* most rows of a launch whose counterparts are looked for */
 };
 
 static bool is_simple(const dcli_launch *launch)
@@ -133,7 +133,8 @@ static void drop_empty_rows(const dcli_body *body, dcli_launch *launch)
 }
 
 /* Mix the rows of two launches of `lowered`. A launch that gets rows is appended. */
-static dcl_status mix(const dcli_body *body, const dcli_traits *traits, dcli_lowered *lowered, int64_t near, int64_t far)
+static dcl_status mix(const dcli_body *body, const dcli_traits *traits, dcli_lowered *lowered, int64_t near,
+                      int64_t far)
 {
     int length = dcli_row_length(body);
     dcli_launch *x = &lowered->launch[near], *y = &lowered->launch[far];
