@@ -23,7 +23,8 @@ typedef struct dcl_cluster dcl_cluster;
 
 /** Receives a log line without newline. `level` is 1 (warn), 2 (info) or 3 (debug). Level 0 marks what a kernel or driver
  *  has printed in a worker process (docs/workers.md, "Log lines and printed text"); these lines are received whatever the
- *  setting `log` is. May be called from any thread. */
+ *  setting `log` is. May be called from any thread, also in calls such as dcl_forall(): do not take a lock in it that the program
+ *  holds during such calls. */
 typedef void dcl_log_fn(void *user, int level, const char *line);
 
 /** Settings. Fill with dcl_config_read(), change fields, pass to dcl_open().

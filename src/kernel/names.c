@@ -255,7 +255,7 @@ static const char constants[] =
     " DBL_DIG DBL_MANT_DIG DBL_MAX_10_EXP DBL_MAX_EXP DBL_MIN_10_EXP DBL_MIN_EXP DBL_RADIX DBL_MAX DBL_MIN DBL_EPSILON"
     " M_E M_LOG2E M_LOG10E M_LN2 M_LN10 M_PI M_PI_2 M_PI_4 M_1_PI M_2_PI M_2_SQRTPI M_SQRT2 M_SQRT1_2"
     " M_E_F M_LOG2E_F M_LOG10E_F M_LN2_F M_LN10_F M_PI_F M_PI_2_F M_PI_4_F M_1_PI_F M_2_PI_F M_2_SQRTPI_F M_SQRT2_F"
-    " M_SQRT1_2_F FP_ILOGB0 FP_ILOGBNAN HALF_MAX HALF_MIN HALF_EPSILON ";
+    " M_SQRT1_2_F FP_ILOGB0 FP_ILOGBNAN ";
 
 /* Arguments are no constants: where an operator starts from its neutral element, kernels have no scalars. */
 static bool is_known_constant(const char *text, int count, const dcli_param params[], const char *prelude)

@@ -5,7 +5,10 @@
 
 #include "kernel/inside.h"
 
-enum { CACHE_LINE_BYTES = 64 };
+enum {
+    CACHE_LINE_BYTES = 64,
+    LEAST_BYTES = 4 /* of an element: lines of narrower ones last longer than their memory takes */
+};
 
 static bool is_input(const dcli_body *body, int a)
 {
@@ -74,6 +77,8 @@ void dcli_emit_leading_lines(const dcli_nest *nest, int lines)
         if (v == 0 || body->access[a].unit_axis != v || !dcli_inside_depends(body, a, v - 1) || !leads(body, a))
             continue;
         int bytes = (int)dcl_type_bytes(body->params[body->access[a].param].type), ahead = DCLI_AHEAD_BYTES / bytes;
+        if (bytes < LEAST_BYTES)
+            continue;
         dcli_text_put(
             nest->out,
             "    if (dcl_n%d >= %d) {\n    const bool dcl_turns = dcl_v + %d >= dcl_n%d;\n"
@@ -84,6 +89,7 @@ void dcli_emit_leading_lines(const dcli_nest *nest, int lines)
             "        for (long dcl_e = 0; dcl_e < dcl_m; dcl_e += %d)\n"
             "            DCL_FAR_AHEAD(dcl_p%d + dcl_x%d_%d + (dcl_line + (dcl_turns ? %d : 0)) * dcl_s%d_%d + "
             "dcl_f + dcl_e);\n    }\n",
-            v, ahead, ahead, v, ahead, v, lines, CACHE_LINE_BYTES / bytes, a, a, nest->level[a], lines, a, v - 1);
+            v, ahead / 2 * 3, ahead, v, ahead, v, lines, CACHE_LINE_BYTES / bytes, a, a, nest->level[a], lines, a,
+            v - 1);
     }
 }

@@ -33,7 +33,8 @@ enum {
     SHORT_LINE_BYTES =
         512, /* the same where little is done for an element: the next loads begin while lines are being stored */
     MOST_NAMED = 12,    /* accesses */
-    LEAST_NAMED = 1024, /* elements of a line, if it is stacked because of accesses that the body names */
+    LEAST_NAMED = 4096, /* elements of a line, if it is stacked because of accesses that the body names */
+    NAMED_BYTES = 4,    /* of an element, at least: conversions of narrower ones take longer than their loads */
     WIDEST_BYTES = 64   /* of vectors */
 };
 
@@ -222,9 +223,14 @@ static struct named named_of(const dcli_body *body, int a)
 static bool names_lines(const dcli_body *body)
 {
     bool shared = false;
-    for (int a = 0; a < body->access_count; a++)
+    if (body->access_count > MOST_NAMED || body->inside->has_condition)
+        return false;
+    for (int a = 0; a < body->access_count; a++) {
+        if (dcl_type_bytes(body->params[body->access[a].param].type) < NAMED_BYTES)
+            return false;
         shared |= named_of(body, a).lines != 0;
-    return shared && body->access_count <= MOST_NAMED && !body->inside->has_condition;
+    }
+    return shared;
 }
 
 /* Whether all accesses allow stacks, and lines share what one of them reads. */

@@ -577,8 +577,7 @@ dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char 
         return status;
     struct call call;
     begin_call(&call, cluster, box, kind, false, status == DCL_OK ? count : 0);
-    call.defers =
-        !cluster->config.sync; /* else the call waits before it could push, perhaps beside a thread that serves */
+    call.defers = !cluster->config.sync; /* with DCL_SYNC it waits for the operation instead */
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);

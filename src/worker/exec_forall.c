@@ -412,7 +412,7 @@ static dcl_status launch_set(dcli_worker *worker, const dcli_entry *entry, const
     dcli_argument report = arguments[count];
     const int64_t *row = launch->row + s * dcli_row_length(body);
     dcli_variant variant = launch->mixed ? DCLI_VARIANT_MIXED : launch->variant;
-    if (launch->set[s].count == 1 && launch->variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body))
+    if (launch->set[s].count == 1 && !launch->mixed && launch->variant == DCLI_VARIANT_UNIT && dcli_body_has_one(body))
         return launch_one(worker, entry, row, arguments, count);
     const dcli_row_set *set = &launch->set[s];
     dcl_status status = DCL_OK;

@@ -13,8 +13,8 @@ enum {
     LOOK_NS = 1000000,  /* how often it looks, in a longer wait of a thread that polls, whether that thread has left */
     AT_ONCE_NS = 50000, /* if a thread waits within this time after its first call, it is expected to do so again,
                            and serves the worker itself */
-    PAUSE_NS = 25000,   /* operations are sent if the last ones were sent so long ago */
-    MOST_BURST = 200,   /* of that many operations; so at most a quarter of them, and one, are sent together */
+    PAUSE_NS = 25000,   /* an operation is sent at once if none was sent for so long */
+    MOST_BURST = 200,   /* operations are counted up to this; so at most MOST_BURST / 4 + 1 are sent together */
     MAX_USUAL = 4       /* of that many items; a reduction queues three: see runtime/reduce.c */
 };
 

@@ -3,8 +3,8 @@
  *
  * If the worker's own thread always served, each operation would wake two threads one after the other: the worker's,
  * when nodes report, and the program's, when the worker is done. Therefore a thread of the program that waits serves
- * the worker itself, and one that has called dcl_forall() sends the operation itself. Meanwhile, and for some time after, the own thread does not run, because most programs soon call
- * and wait again. */
+ * the worker itself, and one that has called dcl_forall() sends the operation itself. Meanwhile, and for some time
+ * after, the own thread does not run, because most programs soon call and wait again. */
 #ifndef DCLI_WORKER_TURN_H
 #define DCLI_WORKER_TURN_H
 
@@ -27,7 +27,7 @@ typedef struct dcli_turn {
     int posted, usual;    /* items queued since a thread of the program last took the turn; how many it queued the last
                           time that it waited within 50 us of the first of them: it is expected to do so again */
     int64_t pushed_ns;    /* when operations were last found to be due */
-    int burst; /* how many of them have been so far, without a pause between; at most MOST_BURST are counted */
+    int burst;            /* operations sent since the last pause, up to MOST_BURST */
     int64_t taken_ns, left_ns, posted_ns; /* when a thread of the program last took the turn, and left it; time of
                                              the first call since then, 0: none */
 } dcli_turn;
@@ -44,8 +44,8 @@ void dcli_turn_give(struct dcli_worker *host);
 /** By the own thread, when its loop begins and ends: only in between may other threads serve. */
 void dcli_turn_serves(struct dcli_worker *host, bool serves);
 /** By a thread of the program: take the turn. @param until_ns  gives up then (as dcli_monotonic_ns()), because the own
- *  thread may be planning for long. @param polls  it will poll, because there are processors to spare. @return false: it has not got the turn: another thread of the program serves, the
- *  worker has ended, or the time is over. */
+ *  thread may be planning for long. @param polls  it will poll, because there are processors to spare. @return false:
+ *  it has not got the turn: another thread of the program serves, the worker has ended, or the time is over. */
 bool dcli_turn_take(struct dcli_worker *host, int64_t until_ns, bool polls);
 /** By a thread of the program: its turn ends. */
 void dcli_turn_leave(struct dcli_worker *host);
@@ -53,10 +53,10 @@ void dcli_turn_leave(struct dcli_worker *host);
  *  wakes: at once or, if the program usually waits after its calls and then serves itself, after LINGER_NS. @return
  *  whether nobody serves; else the caller must wake the serving thread. */
 bool dcli_turn_summon(struct dcli_worker *host);
-/** By a thread of the program that has queued an operation without waking anyone: whether it and those queued before it, `queued` in
- *  all, are to be sent now. The first ones after a pause are sent one by one, so that nodes begin; later ones together, because
- *  a message for each would cost more. What is not due is sent with a later operation, by a thread that waits, or by the
- *  worker's own thread, which looks after LINGER_NS. */
+/** By a thread of the program that has queued an operation without waking anyone: whether it and those queued before it,
+ *  `queued` in all, are to be sent now. The first ones after a pause are sent one by one, so that nodes begin; later ones
+ *  together, because a message for each would cost more. What is not due is sent with a later operation, by a thread that
+ *  waits, or by the worker's own thread, which looks after LINGER_NS. */
 bool dcli_turn_is_due(struct dcli_worker *host, int queued);
 /** By a thread of the program: take the turn if no other thread serves. @return whether it has the turn. */
 bool dcli_turn_try(struct dcli_worker *host);

@@ -78,6 +78,8 @@ Test(waiting, who_leaves_makes_room)
     call_all();
     dcli_supervisor_forget(&s.supervisor, 3);
     call(LAST);
+    for (dcli_waiting *waiting = s.supervisor.waiting; waiting != NULL; waiting = waiting->next)
+        waiting->until_ms = INT64_MAX; /* the test's own pace does not count */
     call(LAST + 1);
     cr_expect(!dcli_supervisor_waits(&s.supervisor, 3));
     cr_expect(dcli_supervisor_waits(&s.supervisor, LAST));

@@ -104,8 +104,8 @@ Test(stack_on_device, gives_what_plain_loops_give)
 }
 
 enum {
-    LARGE_ROWS = 4200,
-    LARGE_COLUMNS = 2048, /* more than 32 MB: stored without caching */
+    LARGE_ROWS = 2150,
+    LARGE_COLUMNS = 4100, /* more than 32 MB: stored without caching */
     REACH = 700           /* lines of a part whose first access reads another part: stored without caching, too */
 };
 
@@ -139,9 +139,9 @@ Test(stack_on_device, neighbours_that_a_body_names_are_those_of_plain_loops)
         TEST_OK(dcl_write(A, NULL, from, NULL));
         for (int clamped = 0; clamped < 2; clamped++) {
             TEST_OK(dcl_forall_over(cluster, clamped ? NULL : &box,
-                                    clamped ? "float s = 0; s += 0.0625f * A(clamp(i-700, 0, 4199),j);"
-                                              "s += 0.25f * A(clamp(i-1, 0, 4199),j); s += 0.375f * A(i,j);"
-                                              "s += 0.125f * A(clamp(i+1, 0, 4199),j); B(i,j) = s;"
+                                    clamped ? "float s = 0; s += 0.0625f * A(clamp(i-700, 0, 2149),j);"
+                                              "s += 0.25f * A(clamp(i-1, 0, 2149),j); s += 0.375f * A(i,j);"
+                                              "s += 0.125f * A(clamp(i+1, 0, 2149),j); B(i,j) = s;"
                                             : "float s = 0; s += 0.0625f * A(i-700,j); s += 0.25f * A(i-1,j);"
                                               "s += 0.375f * A(i,j); s += 0.125f * A(i+1,j); B(i,j) = s;",
                                     DCL_INOUT(B), DCL_IN(A)));

@@ -73,6 +73,57 @@ Test(wait_on_device, what_nobody_waits_for_starts)
     end(&s);
 }
 
+struct stream {
+    scene *s;
+    dcl_array *X;
+    pthread_barrier_t *start;
+    int calls;
+    bool waits;
+};
+
+static void *call_in_a_row(void *user)
+{
+    const struct stream *stream = user;
+    pthread_barrier_wait(stream->start);
+    if (stream->waits)
+        TEST_OK(dcl_wait(stream->s->cluster));
+    for (int n = 0; n < stream->calls; n++)
+        TEST_OK(test_shift(stream->X, stream->s->A, 1, 0, n));
+    return NULL;
+}
+
+/* The same of several threads, one of which may be serving while another one calls. */
+Test(wait_on_device, what_no_thread_waits_for_starts)
+{
+    enum { TURNS = 60 };
+    scene s;
+    struct stream stream[THREADS];
+    pthread_t thread[THREADS];
+    pthread_barrier_t start;
+    begin(&s);
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int t = 0; t < THREADS; t++)
+        stream[t] =
+            (struct stream){.s = &s, .X = test_array(s.cluster, "block", dcl_grid_1d(DCL_INT32, N)), .start = &start};
+    for (int turn = 0; turn < TURNS; turn++) {
+        for (int t = 0; t < THREADS; t++) {
+            stream[t].calls = (37 * turn + 53 * t) % 150;
+            stream[t].waits = (turn + t) % 3 == 0;
+            cr_assert_eq(pthread_create(&thread[t], NULL, call_in_a_row, &stream[t]), 0);
+        }
+        for (int t = 0; t < THREADS; t++)
+            pthread_join(thread[t], NULL);
+        int64_t until_ns = dcli_monotonic_ns() + (int64_t)20e9;
+        while (open_operations(&s) > 0 && dcli_monotonic_ns() < until_ns)
+            rest_ms(1);
+        cr_assert_eq(open_operations(&s), 0, "turn %d: not complete after 20 s", turn);
+    }
+    for (int t = 0; t < THREADS; t++)
+        dcl_release(stream[t].X);
+    pthread_barrier_destroy(&start);
+    end(&s);
+}
+
 struct caller {
     scene *s;
     dcl_array *X;

@@ -7,6 +7,9 @@
 #define __private
 #define global
 #define CL_VERSION_1_2 120
+#define bool _Bool
+#define true 1
+#define false 0
 
 typedef unsigned char uchar;
 typedef unsigned short ushort;
