@@ -13,12 +13,12 @@
 
 enum { DCLI_STACK = 4 }; /* lines of a stack: their sums, and what three lines share, fit into 32 vector registers */
 
-/** For which bodies which kernels compute stacks. All outputs are streamed (dcli_is_streamed()); variables of the body are numbers; there
- *  are no other loops, no jumps, reductions or preludes. */
+/** Which kernels of a body compute stacks. Such a body streams all outputs (dcli_is_streamed()); its variables are numbers; it has no
+ *  other loops, no jumps, no reductions and no prelude. */
 typedef enum dcli_stacking {
     DCLI_STACK_NEVER,
-    DCLI_STACK_NAMED, /* in dcl_streamed: `A(i-1,j) + A(i+1,j)`, accesses of an input read neighbouring lines. What is in the caches is
-                         loaded fast enough without stacks. Nothing is under conditions */
+    DCLI_STACK_NAMED, /* dcl_streamed only, because inputs in the caches are loaded fast enough without stacks: accesses of an input read
+                         neighbouring lines, as in `A(i-1,j) + A(i+1,j)`, the body has no conditions, and elements have at least 4 bytes */
     DCLI_STACK_LOOPS /* in dcl_unit, too: a subscript of an input adds an unrolled inner axis to the index of the axis before the
                          innermost one */
 } dcli_stacking;
