@@ -206,8 +206,7 @@ static bool is_macro_defined(const dcli_words *words, int64_t w)
     return w > 1 && dcli_word_is(&words->word[w - 1], "define") && dcli_word_is(&words->word[w - 2], "#");
 }
 
-/* Whether the opening brace at word w is that of a function's body, a struct or a union: what is declared inside is no constant
- * of the prelude. */
+/* Whether the brace at word w opens a function's body, a struct or a union. What these declare is no constant of the prelude. */
 static bool opens_local(const dcli_words *words, int64_t w)
 {
     const dcli_word *word = words->word;

@@ -10,7 +10,7 @@ typedef struct dcli_choices {
     struct dcli_choice *last;
 } dcli_choices;
 
-/** Find what was chosen for calls with this hash, and mark it as the most recently used. @return false: nothing is remembered. */
+/** Look up the choice for calls with this hash, and mark it as the most recently used one. @return false: there is none. */
 bool dcli_choices_find(dcli_choices *choices, uint64_t hash, bool *chosen_out);
 /** Remember a choice. It replaces the least recently used one if there are 64. Without memory it is not remembered. */
 void dcli_choices_add(dcli_choices *choices, uint64_t hash, bool chosen);

@@ -459,7 +459,7 @@ dcl_status dcli_host_take(dcli_worker *worker, bool *stop_out);
 bool dcli_host_may_sleep(dcli_worker *worker);
 /** By any thread: how many operations of the queue were queued with `defers`; 0 while the queue is held. */
 int dcli_host_deferred(dcli_worker *host);
-/** By any thread: if the host's worker sleeps, see to it that it takes what is queued. */
+/** By any thread: wake the thread that serves the host's worker, if it sleeps. */
 void dcli_host_nudge(dcli_worker *host);
 dcl_status dcli_host_open(dcli_worker *worker);
 void dcli_host_close(dcli_worker *worker);

@@ -1,4 +1,4 @@
-/* test/fleet/waiting_test.c - clients that exceed a worker's limit on sessions wait, but only so many. */
+/* test/fleet/waiting_test.c - clients that exceed a worker's limit on sessions wait; at most 16 do. */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
@@ -7,8 +7,7 @@
 
 enum { MOST = 16, LAST = MOST + 1 };
 
-/* A worker with one session, which is all that it may have. Its clients are numbers that nobody calls from: what is sent to them
- * is dropped. */
+/* A worker that may have one session, and has it. No client has the numbers that are used here, so answers are dropped. */
 typedef struct scene {
     dcli_supervisor supervisor;
     dcl_worker_config config;

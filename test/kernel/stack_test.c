@@ -108,7 +108,8 @@ Test(kernel_stack, the_line_that_comes_from_memory_is_fetched)
     cr_expect_eq(fetched(plane, "C(i,j) = A(i,j) + A(-i+20,j);"), -1, "both ways");
 }
 
-enum { LINES = 27, LONGEST = 700, PAD = 5, PITCH = LONGEST + PAD, SIDE = 11 };
+/* Lines are stacked from 4,096 elements on. */
+enum { LINES = 27, LONGEST = 4300, PAD = 5, PITCH = LONGEST + PAD, SIDE = 11, LARGEST = SIDE * SIDE * PITCH };
 
 /* Run a body at a box that begins at (2, 2, ...), by dcl_unit and by dcl_streamed, and compare C and D with `right`. */
 static void compare(test_program *program, const dcli_body *body, test_arg args[], int rank, const int64_t count[],
@@ -117,8 +118,8 @@ static void compare(test_program *program, const dcli_body *body, test_arg args[
     const float *a = args[2].data, *c = args[0].data;
     const double *d = args[1].data;
     for (int run = 0; run < 2; run++) {
-        memset(args[0].data, 0, sizeof(float) * LINES * PITCH);
-        memset(args[1].data, 0, sizeof(double) * LINES * PITCH);
+        memset(args[0].data, 0, sizeof(float) * LARGEST);
+        memset(args[1].data, 0, sizeof(double) * LARGEST);
         test_program_run(program, body, DCLI_VARIANT_UNIT, 4, args, (int64_t[]){2, 2, 2}, (int64_t[]){1, 1, 1}, count);
         int64_t rows = args[0].extent[rank - 2], pitch = args[0].extent[rank - 1] + PAD;
         for (int64_t e = 0; e < (rank == 3 ? args[0].extent[0] : 1) * rows * pitch; e++) {
@@ -149,10 +150,10 @@ static void right_plane(const float *a, int64_t i, int64_t j, int64_t k, float *
 
 static void right_space(const float *a, int64_t i, int64_t j, int64_t k, float *c_out, double *d_out)
 {
-    enum { LINE = SIDE + PAD, PLANE = SIDE * LINE };
+    enum { PLANE = SIDE * PITCH };
     (void)k;
-    *c_out = a[-PLANE] + a[PLANE] + (a[-2 * LINE] - a[LINE]) + a[1];
-    *d_out = (double)a[-PLANE + LINE] * (double)(i - j);
+    *c_out = a[-PLANE] + a[PLANE] + (a[-2 * PITCH] - a[PITCH]) + a[1];
+    *d_out = (double)a[-PLANE + PITCH] * (double)(i - j);
 }
 
 static void run_named(const char *text, int rank, int64_t rows, int64_t columns, int counts, const int64_t count[][3],
@@ -161,9 +162,9 @@ static void run_named(const char *text, int rank, int64_t rows, int64_t columns,
     test_device *device = test_device_open();
     if (device == NULL)
         cr_skip_test("no OpenCL device");
-    float *a = malloc(sizeof(float) * LINES * PITCH), *c = malloc(sizeof(float) * LINES * PITCH);
-    double *d = malloc(sizeof(double) * LINES * PITCH);
-    for (int64_t t = 0; t < (int64_t)LINES * PITCH; t++)
+    float *a = malloc(sizeof(float) * LARGEST), *c = malloc(sizeof(float) * LARGEST);
+    double *d = malloc(sizeof(double) * LARGEST);
+    for (int64_t t = 0; t < LARGEST; t++)
         a[t] = (float)(t * 37 % 1000) / 8;
     test_arg args[] = {
         {.name = "C", .access = DCL_ACCESS_OUT, .type = DCL_FLOAT, .rank = rank, .pad = PAD, .data = c},
@@ -192,15 +193,16 @@ static void run_named(const char *text, int rank, int64_t rows, int64_t columns,
 
 Test(kernel_device_stack, neighbours_of_a_plane)
 {
-    static const int64_t count[][3] = {{23, LONGEST - 4}, {22, 1}, {21, 127}, {20, 128}, {19, 129}, {4, 256}, {1, 9}};
+    static const int64_t count[][3] = {{23, LONGEST - 4}, {22, 1},   {21, 4095}, {20, 4096},
+                                       {19, 4097},        {4, 4223}, {1, 9}};
     run_named("float s = A(i-2,j) + 2 * A(i+1,j-1); s -= A(i+1,j+1) * A(i,j); C(i,j) = s; D(i,j) = s + A(n-i,j) + j;",
               2, LINES, LONGEST, 7, count, right_plane);
 }
 
 Test(kernel_device_stack, neighbours_in_space)
 {
-    static const int64_t count[][3] = {{7, 7, 7}, {1, 6, 3}, {3, 5, 1}};
+    static const int64_t count[][3] = {{7, 7, 4097}, {1, 6, LONGEST - 4}, {3, 5, 1}};
     run_named("C(i,j,k) = A(i-1,j,k) + A(i+1,j,k) + (A(i,j-2,k) - A(i,j+1,k)) + A(i,j,k+1);"
               "D(i,j,k) = (double)A(i-1,j+1,k) * (i - j) + 0 * n;",
-              3, SIDE, SIDE, 3, count, right_space);
+              3, SIDE, LONGEST, 3, count, right_space);
 }

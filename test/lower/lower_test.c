@@ -284,7 +284,7 @@ ParameterizedTestParameters(lower, mixed)
     return cr_make_param_array(struct mixed_case, cases, sizeof cases / sizeof cases[0]);
 }
 
-/* A GPU that reads another one's memory runs what it reads there and what it reads here in turn. */
+/* On a GPU that reads another one's memory, strips of the own part and of the other's are run in turn. */
 ParameterizedTest(struct mixed_case *c, lower, mixed)
 {
     const dcli_operation *operation =

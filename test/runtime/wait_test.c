@@ -52,6 +52,15 @@ static int64_t open_operations(const scene *s)
     return left;
 }
 
+/* Wait, without serving, until all operations are complete. */
+static void expect_complete(const scene *s, int round)
+{
+    int64_t until_ns = dcli_monotonic_ns() + (int64_t)20e9;
+    while (open_operations(s) > 0 && dcli_monotonic_ns() < until_ns)
+        rest_ms(1);
+    cr_assert_eq(open_operations(s), 0, "round %d: not complete after 20 s", round);
+}
+
 /* A program that has always waited at once for what it called does so no more: what it calls starts all the same. */
 Test(wait_on_device, what_nobody_waits_for_starts)
 {
@@ -65,10 +74,7 @@ Test(wait_on_device, what_nobody_waits_for_starts)
         rest_ms(round % 4);                           /* others wait longer than the worker's own thread rests */
         for (int n = 0; n < 1 + 17 * round % 40; n++) /* of many in a row, some are sent later, together */
             TEST_OK(test_shift(s.C, s.A, 1, 0, round));
-        int64_t until_ns = dcli_monotonic_ns() + (int64_t)20e9;
-        while (open_operations(&s) > 0 && dcli_monotonic_ns() < until_ns)
-            rest_ms(1);
-        cr_assert_eq(open_operations(&s), 0, "round %d: not complete after 20 s", round);
+        expect_complete(&s, round);
     }
     end(&s);
 }
@@ -113,10 +119,7 @@ Test(wait_on_device, what_no_thread_waits_for_starts)
         }
         for (int t = 0; t < THREADS; t++)
             pthread_join(thread[t], NULL);
-        int64_t until_ns = dcli_monotonic_ns() + (int64_t)20e9;
-        while (open_operations(&s) > 0 && dcli_monotonic_ns() < until_ns)
-            rest_ms(1);
-        cr_assert_eq(open_operations(&s), 0, "turn %d: not complete after 20 s", turn);
+        expect_complete(&s, turn);
     }
     for (int t = 0; t < THREADS; t++)
         dcl_release(stream[t].X);
