@@ -11,12 +11,14 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "worker/gain.h"
 #include "worker/plans.h"
 #include "worker/stealing.h"
 
 enum {
     PARTS = DCLI_MSG_WORK_PARTS,
     THIEVES = DCLI_MSG_WORK_THIEVES,
+    PLANS = 8,        /* most plans of a body whose calls are told apart */
     MOST_CALLS = 32,  /* after which sums are halved */
     MOST_WORKS = 256, /* works of batches that are measured together; more would take too long */
     SHORT_NS = 10000, /* launches that end sooner are not looked at */
@@ -36,14 +38,17 @@ struct thief {
     double times; /* how many times as long as this node it has recently taken; 0: not known */
 };
 
+/* The calls with one plan. A body has an array [PLANS] of these. */
 struct dcli_profile {
-    uint64_t key; /* of the call and its plan; with another one, measuring starts from the beginning */
+    uint64_t key; /* of the call and its plan */
     int axis;
-    int64_t first, count; /* indices along the axis, from the lowest to the highest of this node */
-    int64_t operation;    /* number of the last call */
-    int64_t calls;        /* number of calls in the sums */
-    int64_t seen;         /* number of all calls with this key */
-    uint64_t stolen;      /* bit n: in the n-th last call, another node has computed a batch */
+    int64_t first, count;       /* indices along the axis, from the lowest to the highest of this node */
+    int64_t operation;          /* number of the last call; 0: this profile is not in use */
+    int64_t calls;              /* number of calls in the sums */
+    int64_t seen;               /* number of all calls with this key */
+    uint64_t stolen;            /* bit n: in the n-th last call, another node has computed a batch */
+    int64_t began_ns, ended_ns; /* of the last call, as far as it has run */
+    dcli_gain gain;             /* by the calls before it */
     struct part part[PARTS];
     struct thief thief[THIEVES];
 };
@@ -86,9 +91,13 @@ static void restart(dcli_profile *profile, uint64_t key, const dcli_operation *o
         profile->thief[t].node = -1;
 }
 
-/* Begin a call. Once MOST_CALLS calls are counted, halve the weight of the earlier ones. */
-static void begin_call(dcli_profile *profile, int64_t operation)
+/* Begin a call. Once MOST_CALLS calls are counted, halve the weight of the earlier ones.
+ * @param began_ns  when its first batch began */
+static void begin_call(dcli_profile *profile, int64_t operation, int64_t began_ns)
 {
+    if (profile->seen > 0)
+        dcli_gain_add(&profile->gain, (profile->stolen & 1) != 0, profile->ended_ns - profile->began_ns);
+    profile->began_ns = began_ns;
     profile->operation = operation;
     profile->stolen <<= 1;
     profile->calls++;
@@ -110,23 +119,41 @@ static void begin_call(dcli_profile *profile, int64_t operation)
     }
 }
 
-/* The profile to which a batch of a plan is to be added. @return NULL: it is not measured, or there is no memory. */
-static dcli_profile *profile_of(const dcli_entry *entry, const dcli_plan *plan)
+/* The profile with a key, or the one that has not been used for longest. @param profiles  [PLANS] */
+static dcli_profile *find_profile(dcli_profile *profiles, uint64_t key)
+{
+    dcli_profile *oldest = profiles;
+    for (int n = 0; n < PLANS; n++) {
+        if (profiles[n].operation > 0 && profiles[n].key == key)
+            return &profiles[n];
+        if (profiles[n].operation < oldest->operation)
+            oldest = &profiles[n];
+    }
+    return oldest;
+}
+
+/* The profile to which a batch is to be added that has ended now. @param took_ns  how long it has taken. @return NULL: it is
+ * not measured, or there is no memory. */
+static dcli_profile *profile_of(const dcli_entry *entry, const dcli_plan *plan, int64_t took_ns)
 {
     const dcli_operation *operation = &entry->operation;
     dcli_kernel *kernel = entry->kernel;
     if (kernel == NULL || operation->kind != DCLI_OP_FORALL || plan->batch_count < 2 || operation->body->tile_kernel ||
         owner_operand(operation)->view != NULL || owner_operand(operation)->reshaped)
         return NULL;
-    uint64_t key = key_of(operation, plan);
-    if (kernel->profile == NULL && (kernel->profile = dcli_calloc(1, sizeof *kernel->profile)) == NULL)
+    if (kernel->profile == NULL && (kernel->profile = dcli_calloc(PLANS, sizeof *kernel->profile)) == NULL)
         return NULL;
-    dcli_profile *profile = kernel->profile;
-    if (profile->key != key || profile->count == 0)
+    uint64_t key = key_of(operation, plan);
+    int64_t now_ns = dcli_monotonic_ns();
+    dcli_profile *profile = find_profile(kernel->profile, key);
+    if (profile->operation == 0 || profile->key != key)
         restart(profile, key, operation, plan);
     if (operation->number > profile->operation)
-        begin_call(profile, operation->number);
-    return operation->number == profile->operation && profile->count > 0 ? profile : NULL;
+        begin_call(profile, operation->number, now_ns - took_ns);
+    if (operation->number != profile->operation || profile->count == 0)
+        return NULL;
+    profile->ended_ns = now_ns;
+    return profile;
 }
 
 /* ---- dividing ----------------------------------------------------------------------------------------------------- */
@@ -218,11 +245,11 @@ static void sample_batches(const dcli_profile *profile, const dcli_plan *plan, i
 /* The profile of a body, if it is of calls with this plan. */
 static dcli_profile *known_profile(const dcli_entry *entry, const dcli_plan *plan)
 {
-    dcli_profile *profile = entry->kernel != NULL ? entry->kernel->profile : NULL;
-    return profile != NULL && plan->batch_count > 1 && profile->count > 0 &&
-                   profile->key == key_of(&entry->operation, plan)
-               ? profile
-               : NULL;
+    if (entry->kernel == NULL || entry->kernel->profile == NULL || plan->batch_count < 2)
+        return NULL;
+    uint64_t key = key_of(&entry->operation, plan);
+    dcli_profile *profile = find_profile(entry->kernel->profile, key);
+    return profile->key == key && profile->count > 0 ? profile : NULL;
 }
 
 double dcli_profile_predict(const dcli_entry *entry, const dcli_plan *plan, int64_t batch, int64_t count)
@@ -250,6 +277,27 @@ double dcli_profile_times(const dcli_entry *entry, const dcli_plan *plan, int no
     return 0;
 }
 
+/* Whether memory may limit a body: its operands have at least a byte for each nanosecond. Other bodies compute for most of
+ * their time, and calls that are kept only to compare would cost them more. */
+static bool may_wait_for_memory(const dcli_profile *profile, const dcli_operation *operation)
+{
+    double elements = 0, ns = 0, bytes = 0;
+    for (int k = 0; k < operation->operand_count; k++)
+        if (operation->operand[k].layout != NULL)
+            bytes += (double)dcl_type_bytes(operation->operand[k].layout->grid.type);
+    for (int b = 0; b < PARTS; b++) {
+        elements += profile->part[b].own;
+        ns += profile->part[b].own_ns;
+    }
+    return elements * bytes >= ns;
+}
+
+bool dcli_profile_lends(const dcli_entry *entry, const dcli_plan *plan)
+{
+    const dcli_profile *profile = known_profile(entry, plan);
+    return profile == NULL || !may_wait_for_memory(profile, &entry->operation) || dcli_gain_lends(&profile->gain);
+}
+
 /* ---- measuring ------------------------------------------------------------------------------------------------------ */
 
 void dcli_profile_ran(const dcli_as_node *own, int64_t first, int64_t last, int64_t took_ns)
@@ -261,7 +309,8 @@ void dcli_profile_ran(const dcli_as_node *own, int64_t first, int64_t last, int6
         all += is_measured(&own->running[r]) ? (double)elements_of(&own->running[r]) : 0;
     for (int64_t r = first; r <= last && all > 0; r++) {
         const dcli_running *running = &own->running[r];
-        dcli_profile *profile = is_measured(running) ? profile_of(running->job.entry, running->job.plan) : NULL;
+        dcli_profile *profile =
+            is_measured(running) ? profile_of(running->job.entry, running->job.plan, took_ns) : NULL;
         double elements[PARTS];
         if (profile == NULL ||
             spread_batches(profile, running->job.plan, running->batch, 1 + running->more, elements) <= 0)
@@ -306,7 +355,7 @@ static struct thief *thief_of(dcli_profile *profile, int node)
 void dcli_profile_won(dcli_worker *worker, const dcli_lent_out *lent, int64_t kernel_ns)
 {
     const dcli_plan *plan = dcli_entry_plan(lent->entry, worker->terms.self)->plan;
-    dcli_profile *profile = profile_of(lent->entry, plan);
+    dcli_profile *profile = profile_of(lent->entry, plan, kernel_ns);
     double elements[PARTS],
         all = profile != NULL ? spread_batches(profile, plan, lent->batch, lent->count, elements) : 0;
     if (all <= 0)
@@ -334,6 +383,16 @@ void dcli_profile_won(dcli_worker *worker, const dcli_lent_out *lent, int64_t ke
 
 static int64_t whole(double value) { return value < 9e18 ? (int64_t)(value + 0.5) : INT64_MAX; }
 
+/* The profile of the last call. @param profiles  [PLANS] */
+static const dcli_profile *last_profile(const dcli_profile *profiles)
+{
+    const dcli_profile *last = profiles;
+    for (int n = 1; n < PLANS; n++)
+        if (profiles[n].operation > last->operation)
+            last = &profiles[n];
+    return last;
+}
+
 void dcli_profile_tell(const dcli_worker *worker, int64_t number, dcli_msg_counts *counts, dcli_profile_told *told)
 {
     const dcli_kernel *kernel = number > 0 ? dcli_kernels_find(&worker->catalog.kernels, number) : NULL;
@@ -341,6 +400,7 @@ void dcli_profile_tell(const dcli_worker *worker, int64_t number, dcli_msg_count
     counts->kernel = number;
     if (profile == NULL)
         return;
+    profile = last_profile(profile);
     counts->axis = profile->axis;
     counts->first = profile->first;
     counts->count = profile->count;

@@ -9,7 +9,7 @@
 struct dcli_lent_out;
 
 /** What a node has measured of a body's last calls. Sums are halved from time to time, so that older calls count less. */
-typedef struct dcli_profile dcli_profile; /* freed with dcli_free() */
+typedef struct dcli_profile dcli_profile; /* an array; freed with dcli_free() */
 
 /** Own batches first .. last of the running ones have ended, and the device took `took_ns` for them: divide this time among
  *  them. */
@@ -24,6 +24,10 @@ double dcli_profile_predict(const dcli_entry *entry, const dcli_plan *plan, int6
 /** How many times as long as this node another one took for batches of the same parts in the last calls. @return 0: it is
  *  not known. */
 double dcli_profile_times(const dcli_entry *entry, const dcli_plan *plan, int node);
+
+/** Whether lending batches to a node that shares this one's memory may shorten the call. It is not if memory may limit the body,
+ *  and the last calls of it with the same plan were no shorter with loans (worker/gain.h). */
+bool dcli_profile_lends(const dcli_entry *entry, const dcli_plan *plan);
 
 /** Room for what dcli_profile_tell() refers to. */
 typedef struct dcli_profile_told {

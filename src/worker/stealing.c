@@ -268,12 +268,15 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
     bool near = dcli_ways_share(&worker->terms.ways[worker->terms.self], &worker->terms.ways[thief]);
     enum { NEAR_NS = 20000, FAR_NS = 100000 }; /* a message on one host; between hosts, if it was not measured */
     dcli_entry *entry = dcli_entry_of(last->operation);
+    dcli_cached_plan *plan = dcli_entry_plan(entry, worker->terms.self);
+    dcl_steal_policy policy = policy_of(own->stealing, entry);
     int64_t batch = last->end - 1;
     dcli_cached_loan *loan;
-    if (dcli_plans_loan(&worker->catalog.plans, dcli_entry_plan(entry, worker->terms.self), &entry->operation, batch, 1,
-                        worker->terms.self, thief, &loan) != DCL_OK)
+    if ((policy == DCL_STEAL_PAYS && near && !dcli_profile_lends(entry, plan->plan)) ||
+        dcli_plans_loan(&worker->catalog.plans, plan, &entry->operation, batch, 1, worker->terms.self, thief, &loan) !=
+            DCL_OK)
         return 0;
-    const dcli_lend_case c = {.policy = policy_of(own->stealing, entry),
+    const dcli_lend_case c = {.policy = policy,
                               .offered = last->waiting,
                               .waiting = last->waiting,
                               .queued_ns = dcli_exec_queued_ns(worker),

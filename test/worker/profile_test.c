@@ -8,18 +8,12 @@
 #include "worker/stealing.h"
 #include "workqueue/ops.h"
 
-enum { NODES = 2, ELEMENTS = 1024, BATCHES = 8 }; /* batches of node 0, of 64 elements each */
+enum { NODES = 2, BATCHES = 8 }; /* of node 0 */
 
 #define SECOND INT64_C(1000000000)
 
 static const dcli_node_ways nowhere[NODES];
-static const dcli_plan_terms terms = {.node_count = NODES,
-                                      .ways = nowhere,
-                                      .batch_bytes = 1 << 20,
-                                      .chunk_bytes = 1 << 20,
-                                      .pool_bytes = 1 << 20,
-                                      .local_bytes = 1 << 20,
-                                      .fine_elements = ELEMENTS / NODES / BATCHES};
+static int64_t elements = 1024;
 
 /* A node that runs batches of one body. */
 static struct scene {
@@ -34,7 +28,14 @@ static struct scene {
 
 static void open_scene(void)
 {
-    dcl_grid grid = dcl_grid_1d(DCL_INT32, ELEMENTS);
+    dcl_grid grid = dcl_grid_1d(DCL_INT32, elements);
+    const dcli_plan_terms terms = {.node_count = NODES,
+                                   .ways = nowhere,
+                                   .batch_bytes = 4 * elements,
+                                   .chunk_bytes = 1 << 20,
+                                   .pool_bytes = 4 * elements,
+                                   .local_bytes = 4 * elements,
+                                   .fine_elements = elements / NODES / BATCHES};
     dcli_layout *layout = test_layout("block", NODES, &grid);
     dcli_operation *operation = TEST_FORALL(1, "C(i) = i;", {DCL_ACCESS_OUT, "C", 0, layout});
     dcli_plan_cache_init(&scene.cache);
@@ -141,5 +142,63 @@ Test(profile, compares_nodes_by_parts_that_both_have_run)
     expect_prediction("what both have run", 1, 1, 100);
     win_loan(7, 1, 0);
     expect_prediction("the time at the thief was not measured", 7, 1, 0);
+    close_scene();
+}
+
+/* Of each plan its own times are kept, and those of the plan that was used last but seven others are forgotten first. */
+Test(profile, tells_plans_of_one_body_apart)
+{
+    enum { PLANS = 8 };
+    open_scene();
+    int64_t all = scene.entry.operation.box.count[0];
+    for (int n = 0; n <= PLANS; n++) {
+        scene.entry.operation.box.count[0] = all - n;
+        run_batches(1 + n, 0, BATCHES, 800 * (n + 1));
+    }
+    expect_prediction("the last one", 0, 1, 100 * (PLANS + 1));
+    scene.entry.operation.box.count[0] = all - 1;
+    expect_prediction("the second one", 0, 1, 200);
+    scene.entry.operation.box.count[0] = all;
+    expect_prediction("the first one was replaced", 0, 1, 0);
+    close_scene();
+}
+
+/* Run `calls` calls. @return how many of them may be lent; of these one batch is. */
+static int lend_calls(int64_t *call, int calls, int64_t lent_ns, int64_t kept_ns)
+{
+    int lent = 0;
+    for (int n = 0; n < calls; n++) {
+        bool lends = dcli_profile_lends(&scene.entry, scene.plan);
+        static dcli_running running;
+        running = (dcli_running){.job = {.entry = &scene.entry, .plan = scene.plan}, .more = BATCHES - 1 - lends};
+        scene.entry.operation.number = ++*call;
+        scene.own.running = &running;
+        dcli_profile_ran(&scene.own, 0, 0, lends ? lent_ns : kept_ns);
+        if (lends)
+            win_loan(BATCHES - 1, 1, 0);
+        lent += lends;
+    }
+    return lent;
+}
+
+/* The times are far longer than those of the test itself, which count, too. */
+Test(profile, a_body_that_memory_limits_is_lent_only_if_that_shortens_its_calls)
+{
+    elements = INT64_C(1) << 44;
+    open_scene();
+    int64_t call = 0;
+    cr_expect(dcli_profile_lends(&scene.entry, scene.plan), "nothing is known");
+    lend_calls(&call, 64, 5000 * SECOND, 4000 * SECOND);
+    cr_expect_eq(lend_calls(&call, 64, 5000 * SECOND, 4000 * SECOND), 2);
+    lend_calls(&call, 64, 2500 * SECOND, 4000 * SECOND);
+    cr_expect_eq(lend_calls(&call, 64, 2500 * SECOND, 4000 * SECOND), 62);
+    close_scene();
+}
+
+Test(profile, a_body_that_computes_is_lent_always)
+{
+    open_scene();
+    int64_t call = 0;
+    cr_expect_eq(lend_calls(&call, 100, 500 * SECOND, 400 * SECOND), 100);
     close_scene();
 }
