@@ -63,8 +63,10 @@ typedef struct dcli_value {
 typedef struct dcli_object {
     int64_t number;
     dcli_object_kind kind;
-    int refs;      /* one of the table, and one of each task and argument that uses it */
-    cl_int status; /* not CL_SUCCESS: it could not be made; commands that use it fail with this status */
+    int refs; /* one of the table, and one of each task and argument that uses it */
+    /* Not CL_SUCCESS: the object could not be made, and commands that use it fail with this status. Of an event: how it has
+     * ended; a negative status is known earlier if the event's transfer has failed and has not ended yet. */
+    cl_int status;
     int64_t bytes; /* of a buffer, or of a program's text */
     union {
         struct {
@@ -100,6 +102,7 @@ typedef struct dcli_object {
             cl_event real;                     /* NULL: not submitted, or not an event of the device's */
             bool ended, is_user, was_reported; /* ended: `status` says how */
             bool unobserved;                   /* its end may be reported late */
+            bool pending;                      /* the end of `real` has not been handled */
             bool in_order;                     /* so is the queue of its command */
             int owner;                         /* of a user event: 1 more than the server that may end it; 0: none */
             int told_count;
@@ -156,6 +159,7 @@ struct dcli_chunk {
     void *bytes;            /* of a read: buffer of the pool */
     void *place;            /* the memory of the buffer, in place; NULL: the bytes are sent */
     bool done;
+    bool is_last; /* the event of the transfer has the end of this chunk as event.real */
     bool
         untold; /* the device's driver is not to tell its end: it tells that of a later chunk in the same queue in order */
     cl_int status;
@@ -258,6 +262,7 @@ struct dcli_remote {
     dcli_object *queues;  /* all queues */
     _Atomic(dcli_completion *) completions;
     atomic_int observed_ends; /* callbacks of observed commands that have been called and not handled */
+    bool deferred;            /* some ends wait until those for which their commands waited are handled */
     int64_t unobserved_count; /* unobserved commands that the device has not ended */
     bool polls;               /* it is asked for the ends of commands, because its driver calls back late */
     atomic_int callbacks;     /* callbacks that the driver may still call */

@@ -184,6 +184,8 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
         task->wait = NULL;
         task->wait_count = 0;
     }
+    if (event != NULL)
+        event->event.pending = true;
     *queue->queue.newest = completion;
     queue->queue.newest = &completion->later;
     remote->unobserved_count += completion->unobserved;
@@ -218,7 +220,7 @@ bool dcli_waits_failed(dcli_object *const wait[], int wait_count, int lenient)
 {
     for (int w = lenient; w < wait_count; w++) {
         cl_int status = wait[w]->status;
-        if (!wait[w]->event.ended &&
+        if (!wait[w]->event.ended && status == CL_SUCCESS &&
             (wait[w]->event.real == NULL || clGetEventInfo(wait[w]->event.real, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                                            sizeof status, &status, NULL) != CL_SUCCESS))
             status = CL_SUCCESS;
@@ -226,6 +228,20 @@ bool dcli_waits_failed(dcli_object *const wait[], int wait_count, int lenient)
             return true;
     }
     return false;
+}
+
+/* Whether the server has handled the ends of the device's commands for which this one waited. Only then it knows whether they have failed:
+ * a device may run a command although one before it has failed, and report it as complete. All these commands were submitted before this
+ * one, so their ends do not wait for this one. */
+static bool waits_are_known(const dcli_completion *completion)
+{
+    const dcli_task *task = completion->chunk != NULL ? completion->chunk->transfer->transfer.task : NULL;
+    dcli_object *const *wait = task != NULL ? task->wait : completion->wait;
+    int count = task != NULL ? task->wait_count : completion->wait_count;
+    for (int w = task != NULL ? task->lenient : completion->lenient; w < count; w++)
+        if (!wait[w]->event.ended && wait[w]->event.pending)
+            return false;
+    return true;
 }
 
 /* A command or a chunk has ended: report it, and free the completion. */
@@ -262,15 +278,21 @@ static bool ask(dcli_completion *completion)
     return completion->ended;
 }
 
-/* Handle the ends of a queue that may be handled now: in a queue in order, those before which none is missing. */
-static void handle_ends(dcli_remote *remote, dcli_object *queue)
+/* Handle the ends of a queue that may be handled now: in a queue in order, those before which none is missing. @return whether there
+ * was any. */
+static bool handle_ends(dcli_remote *remote, dcli_object *queue)
 {
+    bool any = false;
     for (dcli_completion **at = &queue->queue.oldest; *at != NULL;) {
         dcli_completion *completion = *at;
-        if (completion->ended || (completion->silent && !remote->polls && ask(completion))) {
+        bool ended = completion->ended || (completion->silent && !remote->polls && ask(completion));
+        bool known = !ended || waits_are_known(completion);
+        remote->deferred = remote->deferred || !known;
+        if (ended && known) {
             if ((*at = completion->later) == NULL)
                 queue->queue.newest = at;
             handle(remote, completion);
+            any = true;
         } else if (queue->queue.in_order) {
             break;
         } else {
@@ -279,6 +301,22 @@ static void handle_ends(dcli_remote *remote, dcli_object *queue)
     }
     if (queue->queue.oldest == NULL && queue->queue.first != NULL)
         remote->stuck_dirty = true; /* see fails_later() */
+    return any;
+}
+
+/* Handle the ends that were deferred until those for which their commands waited are handled. */
+static void handle_deferred(dcli_remote *remote)
+{
+    bool any = true;
+    while (remote->deferred && any) {
+        any = remote->deferred = false;
+        for (dcli_object *queue = remote->queues, *next; queue != NULL; queue = next) {
+            dcli_object_hold(queue);
+            any = handle_ends(remote, queue) || any;
+            next = queue->queue.next;
+            dcli_object_drop(remote, queue);
+        }
+    }
 }
 
 bool dcli_completions_take(dcli_remote *remote)
@@ -292,6 +330,7 @@ bool dcli_completions_take(dcli_remote *remote)
             handle_ends(remote, queue);
         dcli_object_drop(remote, queue);
     }
+    handle_deferred(remote);
     return first != NULL;
 }
 
@@ -324,6 +363,7 @@ bool dcli_completions_poll(dcli_remote *remote)
         next = queue->queue.next;
         dcli_object_drop(remote, queue);
     }
+    handle_deferred(remote);
     return any;
 }
 

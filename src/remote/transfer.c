@@ -98,6 +98,14 @@ static cl_int copy_box(const dcli_task *task, bool in, const dcli_span *span, dc
                                         target, waits, wait, real);
 }
 
+/* Let later commands of the device wait for the end of a transfer's last chunk. */
+static void later_wait_for(dcli_task *task, cl_event real)
+{
+    clRetainEvent(real);
+    task->event->event.real = real;
+    task->event->event.pending = true;
+}
+
 /* Submit the copy of one chunk. @return its status; on failure the chunk is not under way. */
 static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chunk, bool in)
 {
@@ -118,10 +126,7 @@ static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chu
         clRetainEvent(real);
         task->last_event = real;
     }
-    if (last && task->event != NULL && (task->queue->queue.in_order || chunk->offset == 0)) {
-        clRetainEvent(real);
-        task->event->event.real = real; /* later commands of the device may wait for it */
-    }
+    chunk->is_last = last && task->event != NULL && (task->queue->queue.in_order || chunk->offset == 0);
     transfer->transfer.outstanding++;
     if (dcli_completion_ask(remote, task->queue, real, NULL, chunk) != DCL_OK) {
         clWaitForEvents(1, &real); /* nobody reports the end of the copy, and the caller frees its memory */
@@ -129,6 +134,8 @@ static cl_int submit_chunk(dcli_remote *remote, dcli_task *task, dcli_chunk *chu
         transfer->transfer.outstanding--;
         return CL_OUT_OF_RESOURCES;
     }
+    if (chunk->is_last)
+        later_wait_for(task, real);
     clReleaseEvent(real);
     return CL_SUCCESS;
 }
@@ -152,6 +159,16 @@ static char *memory_of(const dcli_task *task, int64_t offset)
 }
 
 /* ---- ending ---- */
+
+/* Record that a transfer fails. Its event ends later; commands that the device has run after it fail already. */
+static void note_failure(dcli_task *task, cl_int status)
+{
+    if (task->status != CL_SUCCESS)
+        return;
+    task->status = status;
+    if (task->event != NULL && !task->event->event.ended)
+        task->event->status = status;
+}
 
 /* End the command of a transfer when all of it was submitted and the device has ended it. */
 static void end_if_done(dcli_remote *remote, dcli_object *transfer)
@@ -229,8 +246,8 @@ static void place_ready(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
 {
     dcli_object *transfer = chunk->transfer;
     dcli_task *task = transfer->transfer.task;
-    if (task != NULL && status != CL_SUCCESS && task->status == CL_SUCCESS)
-        task->status = status;
+    if (task != NULL && status != CL_SUCCESS)
+        note_failure(task, status);
     if (task != NULL && status == CL_SUCCESS)
         transfer->transfer.mapped = chunk->place;
     if (task != NULL && status == CL_SUCCESS && transfer->transfer.loan == NULL) {
@@ -257,12 +274,12 @@ static cl_int unmap_place(dcli_remote *remote, dcli_task *task)
         clRetainEvent(real);
         task->last_event = real;
     }
-    if (code == CL_SUCCESS && task->event != NULL && task->queue->queue.in_order) {
-        clRetainEvent(real);
-        task->event->event.real = real; /* later commands of the device may wait for it */
-    }
+    if (chunk != NULL)
+        chunk->is_last = task->event != NULL && task->queue->queue.in_order;
     if (code == CL_SUCCESS)
         code = chunk != NULL ? follow(remote, task, chunk, real) : CL_OUT_OF_HOST_MEMORY;
+    if (code == CL_SUCCESS && chunk->is_last)
+        later_wait_for(task, real);
     if (real != NULL)
         clReleaseEvent(real);
     if (code != CL_SUCCESS && chunk != NULL)
@@ -437,8 +454,10 @@ void dcli_chunk_done(dcli_remote *remote, dcli_chunk *chunk, cl_int status)
         status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     chunk->done = true;
     chunk->status = status;
-    if (status != CL_SUCCESS && task != NULL && task->status == CL_SUCCESS)
-        task->status = status;
+    if (status != CL_SUCCESS && task != NULL)
+        note_failure(task, status);
+    if (chunk->is_last && task != NULL)
+        task->event->event.pending = false;
     if (chunk->bytes == NULL) { /* of a write */
         transfer->transfer.ended += chunk->length;
         dcli_chunk_free(remote, chunk);
@@ -474,8 +493,7 @@ void dcli_transfer_stop(dcli_remote *remote, dcli_object *transfer, cl_int statu
     dcli_task *task = transfer->transfer.task;
     if (task == NULL)
         return;
-    if (task->status == CL_SUCCESS)
-        task->status = status;
+    note_failure(task, status);
     remote->stuck_dirty = true; /* if it is listed, it ends when the list is looked at */
     dcli_object_hold(transfer);
     end_if_done(remote, transfer);

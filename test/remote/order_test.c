@@ -9,7 +9,7 @@
 #include "remote/inside.h"
 #include "support/fake_opencl/fake_opencl.h"
 
-enum { BUFFER = 1, QUEUE, FREE_QUEUE, OTHER, THIRD, FIRST = 100, SECOND, FREE_FIRST, BYTES = 64 };
+enum { BUFFER = 1, QUEUE, FREE_QUEUE, OTHER, THIRD, LAST = 99, FIRST, SECOND, FREE_FIRST, BYTES = 64 };
 
 typedef struct scene {
     dcli_net *net;
@@ -480,6 +480,63 @@ Test(order, stored_transfers_have_a_common_limit)
         dcli_completions_take(s.remote);
         cr_expect_eq(s.remote->ended_count, 1);
         cr_expect_eq(s.remote->stored_bytes, others, "%d beyond: %" PRId64 " remain", beyond, s.remote->stored_bytes);
+        close_chunks(&s, driver);
+    }
+}
+
+/* Give the server the end of one event, or with all_others all ends but that. */
+static void take_ends(scene *s, dcli_completion **list, int64_t event, bool all_others)
+{
+    for (dcli_completion **at = list; *at != NULL;) {
+        dcli_completion *completion = *at;
+        bool is_that = completion->event != NULL && completion->event->number == event;
+        if (is_that == all_others) {
+            at = &completion->next;
+            continue;
+        }
+        *at = completion->next;
+        completion->next = atomic_load(&s->remote->completions);
+        atomic_store(&s->remote->completions, completion);
+    }
+    dcli_completions_take(s->remote);
+}
+
+/* The device fails the first of three commands that wait for each other, and runs the others. It says that the last one has ended before it
+ * says so of those before. The second one is in the same queue, or in one in order and unobserved, or it is a read. */
+Test(order, a_failure_fails_all_of_a_chain)
+{
+    for (int how = 0; how < 3; how++) {
+        scene s;
+        dcli_endpoint *driver;
+        fake_opencl fake;
+        int64_t pattern = 7, first = FIRST, second = SECOND;
+        fake_opencl_select();
+        cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+        open_chunks(&s, &driver);
+        fake.plan("event clEnqueueFillBuffer 1 -5");
+        fill(&s, FREE_QUEUE, FIRST);
+        if (how < 2)
+            command(&s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, how == 0 ? FREE_QUEUE : QUEUE, SECOND, how == 1,
+                                           NUMBERS(0, BYTES, 8), .word_count = 1, .word = &pattern, .wait_count = 1,
+                                           .wait = &first});
+        else
+            command(&s, (dcli_msg_command){DCLI_CL_READ, BUFFER, FREE_QUEUE, SECOND,
+                                           NUMBERS(60, 0, BYTES, 1, 1, 0, 0, DCLI_IN_CHUNKS), .wait_count = 1,
+                                           .wait = &first});
+        command(&s, (dcli_msg_command){DCLI_CL_FILL, BUFFER, FREE_QUEUE, LAST, NUMBERS(0, BYTES, 8), .word_count = 1,
+                                       .word = &pattern, .wait_count = 1, .wait = &second});
+        dcli_queues_flush(s.remote);
+        await_callbacks(&s);
+        dcli_completion *list = atomic_exchange(&s.remote->completions, NULL);
+        take_ends(&s, &list, LAST, false);
+        cr_expect_eq(s.remote->ended_count, 0, "how %d: %d are reported before the first is known to have failed", how,
+                     (int)s.remote->ended_count);
+        take_ends(&s, &list, LAST, true);
+        cr_assert_eq(s.remote->ended_count, 3, "how %d: %d", how, (int)s.remote->ended_count);
+        for (int e = 0; e < 3; e++) {
+            cr_expect_eq(s.remote->ended[e].event, e == 2 ? LAST : FIRST + e, "how %d", how);
+            cr_expect_lt(s.remote->ended[e].status, 0, "how %d: event %d", how, (int)s.remote->ended[e].event);
+        }
         close_chunks(&s, driver);
     }
 }
