@@ -2,7 +2,8 @@
 
 Each runs natively first, then over local:1, tcp:1 and tcp-keys:1 (with keys). What is right natively has to be right over the driver. Programs that are not
 installed are left out, and those without a platform. Prints a row for each program, and fails if one differs. `make programs`, which takes
-an hour; NAME chooses some of: clinfo, clpeak, clblast, clfft, pyopencl, hashcat."""
+an hour; NAME chooses some of: clinfo, clpeak, clblast, clfft, pyopencl, hashcat. clblast:xaxpy,xdot chooses routines of clblast.
+TEST_WORKERS names the places beside native, if it should not be all."""
 import contextlib
 import difflib
 import os
@@ -19,7 +20,7 @@ import processes
 from workers import open_place
 
 NAMES = sys.argv[3:] or ["clinfo", "pyopencl", "clfft", "clblast", "hashcat", "clpeak"]
-PLACES = ["native", "local:1", "tcp:1"]
+PLACES = (os.environ.get("TEST_WORKERS") or "local:1 tcp:1 tcp-keys:1").split()
 SECONDS = 3000  # for one program: kernels are compiled
 
 # Properties that clinfo --raw may show differently over the driver, and why: the table of docs/remote-opencl.md.
@@ -36,6 +37,7 @@ DIFFERENT = {
 }
 
 RUNS = 100  # of clinfo
+MOST_TRIPS = 12  # for one device, over connections that are open
 MEMORY = {"POCL_MEMORY_LIMIT": "4"}  # GB: without it, PoCL reports a part of what is free at the moment
 
 BLAS = ["xswap", "xscal", "xcopy", "xaxpy", "xdot", "xdotu", "xdotc", "xnrm2", "xasum", "xamax", "xgemv", "xgbmv", "xhemv", "xhbmv", "xhpmv",
@@ -81,6 +83,23 @@ def properties(text):
     return found
 
 
+def round_trips(place):
+    """Count how often a clinfo sends something over tcp and then receives something: round trips of messages. Each connection has four more
+    before its first message, one of tcp and three of ZeroMQ. @return both numbers, for one device; None without strace, or without tcp."""
+    trace = os.path.join(place.folder, "trace")
+    if shutil.which("strace") is None or not place.name.startswith("tcp"):
+        return None
+    place.run(["strace", "-f", "-yy", "-e", "trace=sendto,recvfrom", "-o", trace, "clinfo", "--raw"])
+    last, trips = {}, 0
+    with open(trace, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if call := re.match(r"\d+ +(sendto|recvfrom)\(\d+<(TCP\S+)>, .* = [1-9]", line):
+                way, connection = call.groups()
+                trips += way == "recvfrom" and last.get(connection) == "sendto"
+                last[connection] = way
+    return trips - 3 * len(last), 4 * len(last)
+
+
 def clinfo(place):
     text, code, _ = place.run(["clinfo", "--raw"])
     others = [run for run in (place.run(["clinfo", "--raw"])[:2] for _ in range(RUNS - 1)) if run != (text, code)]
@@ -92,7 +111,11 @@ def clinfo(place):
         clinfo.native = found
     names = [name for name in {**found, **clinfo.native} if found.get(name) != clinfo.native.get(name)]
     unexplained = [name for name in names if not any(part in name for parts in DIFFERENT.values() for part in parts)]
-    return (code, same, unexplained), f"{same} of {RUNS} runs alike, {len(found)} properties, {len(names)} differ"
+    said = f"{same} of {RUNS} runs alike, {len(found)} properties, {len(names)} differ"
+    if trips := round_trips(place):
+        said += f", {trips[0]} round trips and {trips[1]} to connect"
+        unexplained += ["round trips"] if trips[0] > MOST_TRIPS else []
+    return (code, same, unexplained), said
 
 
 def clpeak(place):
@@ -101,15 +124,15 @@ def clpeak(place):
     return (code, [name for name, _ in figures]), "; ".join(f"{name} {value}" for name, value in figures)
 
 
-def clblast(place):
+def clblast(place, routines=()):
     counts = [0, 0, 0]
-    for routine in BLAS:
+    for routine in routines or BLAS:
         text, code, _ = place.run([f"clblast_test_{routine}", "-cblas", "1"])
         for number, word in enumerate(("passed", "skipped", "failed")):
             counts[number] += sum(int(found) for found in re.findall(rf"(\d+) test\(s\) {word}", text))
         if code not in (0, 1) or "test(s) passed" not in text:
             return (routine, code), text[-300:]
-    return tuple(counts), f"{len(BLAS)} routines: {counts[0]} passed, {counts[1]} skipped, {counts[2]} failed"
+    return tuple(counts), f"{len(routines or BLAS)} routines: {counts[0]} passed, {counts[1]} skipped, {counts[2]} failed"
 
 
 def clfft(place):
@@ -183,22 +206,23 @@ def check(dcl, programs, base):
     os.environ.update(MEMORY, POCL_CACHE_DIR=f"{base}/kernels")  # one for all places: each kernel is compiled once
     with contextlib.ExitStack() as stack:
         common = {"OCL_ICD_VENDORS": driver, "DCL_PROGRAM": dcl}
-        places = [Place("native", {}), Place("local:1", {**common, "DCL_WORKERS": "local:1"})]
-        for kind in ("tcp:1", "tcp-keys:1"):
+        places = [Place("native", {})]
+        for kind in PLACES:
             os.mkdir(f"{base}/offers/{kind}")
             served = stack.enter_context(open_place(kind, dcl, f"{base}/offers/{kind}"))
             places.append(Place(kind, {**served.variables, **common}))
         for place in places:
             place.folder = f"{base}/{place.name}"
             os.mkdir(place.folder)
-        for name in NAMES:
+        for chosen in NAMES:
+            name, _, parts = chosen.partition(":")
             if not is_there(name):
                 print(f"{name}: not installed", flush=True)
                 continue
             native = None
             for place in places:
                 begin = time.monotonic()
-                found, text = globals()[name](place)
+                found, text = globals()[name](place, *([parts.split(",")] if parts else []))
                 native = found if place.name == "native" else native
                 print(f"{name} | {place.name} | {text} | {time.monotonic() - begin:.0f} s{'' if found == native else ' | DIFFERS'}", flush=True)
                 if found != native:
