@@ -574,28 +574,42 @@ const char *dcli_loops_type_name(dcl_type type)
     return names[type];
 }
 
+static bool writes(const dcli_loops_statement *statement, int array)
+{
+    return statement->target.is_array && statement->target.symbol == array;
+}
+
+/* Whether a statement reads the element of its thread of an array. */
+static bool reads_own(const dcli_loops_writer *writer, int s, int array)
+{
+    const dcli_loops_operation *operation = writer->operation;
+    const dcli_loops_statement *statement = &writer->tree->statement[s];
+    for (int r = 0; r < statement->read_count; r++)
+        if (statement->read[r].is_array && statement->read[r].symbol == array &&
+            (operation->own[s][r] || operation->mixed[s][r]))
+            return true;
+    return false;
+}
+
 /* Whether every thread assigns its element of an array before anything else happens to it: by the first statement of
- * the text that touches the array, which has one iteration per thread. */
+ * the text that touches the array, which has one iteration per thread. Statements are not numbered in the order of the
+ * text if assignments to variables were repeated (loop/split.c). */
 static bool is_overwritten(dcli_loops_writer *writer, int array)
 {
     const dcli_loops_operation *operation = writer->operation;
-    for (int s = 0; s < writer->tree->statement_count; s++) {
-        const dcli_loops_statement *statement = &writer->tree->statement[s];
-        if (!dcli_loops_in(operation->statements, s))
-            continue;
-        for (int r = 0; r < statement->read_count; r++)
-            if (statement->read[r].is_array && statement->read[r].symbol == array &&
-                (operation->own[s][r] || operation->mixed[s][r]))
-                return false;
-        if (!statement->target.is_array || statement->target.symbol != array)
-            continue;
-        for (int d = 0; d < statement->depth; d++)
-            if (operation->run[statement->loop[d]].way == DCLI_LOOPS_FREE)
-                return false;
-        isl_set *written = isl_map_range(isl_map_copy(operation->threads[s]));
-        return dcli_loops_no_set(writer->sets, isl_set_subtract(isl_set_copy(operation->box), written));
-    }
-    return false;
+    const dcli_loops_statement *statement = writer->tree->statement;
+    int first = -1;
+    for (int s = 0; s < writer->tree->statement_count; s++)
+        if (dcli_loops_in(operation->statements, s) && (writes(&statement[s], array) || reads_own(writer, s, array)) &&
+            (first < 0 || statement[s].node->order < statement[first].node->order))
+            first = s;
+    if (first < 0 || !writes(&statement[first], array) || reads_own(writer, first, array))
+        return false;
+    for (int d = 0; d < statement[first].depth; d++)
+        if (operation->run[statement[first].loop[d]].way == DCLI_LOOPS_FREE)
+            return false;
+    isl_set *written = isl_map_range(isl_map_copy(operation->threads[first]));
+    return dcli_loops_no_set(writer->sets, isl_set_subtract(isl_set_copy(operation->box), written));
 }
 
 static void put_access(dcli_loops_writer *writer, int array)

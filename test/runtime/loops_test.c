@@ -166,10 +166,16 @@ NEST(diagonal, for (int i = n - 1; i >= 0; i--) for (int j = i; j < n; j++) z[j]
 NEST(shifted, for (int i = 0; i < n; i++) for (int j = n - 1; j >= 0; j--) if (j != 3) {
     w[j + 2] = w[j + 2] / 2 + z[2] * w[i] + (i > j ? w[i + 1] : w[0]);
 })
+NEST(repeated, for (int i = 0; i < n; i++) {
+    double s = z[i] - x[i];
+    w[i + 1] = s * y[i];
+    z[i] = s;
+})
 /* clang-format on */
 
 /* No loop is parallel as it is written. In the first nests no counter follows from the element alone: threads are numbered by sums of
- * counters. The others read elements that change on the way: their loops are cut there. */
+ * counters. The others read elements that change on the way: their loops are cut there. In the last one, the operations
+ * on w and on z both compute the variable. */
 Test(loops, nests_that_are_parallel_in_other_loops_have_the_bits_of_sequential_c)
 {
     enum { N = 23, LENGTH = 4 * N };
@@ -181,7 +187,8 @@ Test(loops, nests_that_are_parallel_in_other_loops_have_the_bits_of_sequential_c
                  {"across", across_text, across_run},
                  {"pivot", pivot_text, pivot_run},
                  {"diagonal", diagonal_text, diagonal_run},
-                 {"shifted", shifted_text, shifted_run}};
+                 {"shifted", shifted_text, shifted_run},
+                 {"repeated", repeated_text, repeated_run}};
     dcl_config config = test_config(2);
     char said[400] = "";
     config.log = "warn";
