@@ -2,8 +2,8 @@
  *
  * The link between two GPUs is much slower than their memories. A GPU runs kernels of one queue one after the other, and
  * even kernels of two queues hardly overlap, because it starts the work-groups of the second one when all of the first
- * one have begun. So a batch
- * would take the sum of two times: that of what it computes from own elements, and that of the peer's. Therefore both are cut into thin strips, and one launch (dcl_mixed) runs a strip of each in turn. Its
+ * one have begun. So a batch would take the sum of two times: that of what it computes from own elements, and that of the
+ * peer's. Therefore both are cut into thin strips, and one launch (dcl_mixed) runs a strip of each in turn. Its
  * work-groups begin in the order of the strips, so most of those that run at a time wait for the link, and the others
  * fill the gaps. Two H200s, C = A + B^T of 16384 x 16384 float: 1008 us one after the other, 817 us in turn; reading the
  * peer's half alone takes 810 us. */
