@@ -226,10 +226,9 @@ bool dcli_process_has_ended(dcli_process *process) { return has_ended_within(pro
 bool dcli_process_is_silent(dcli_process *process, int64_t now_ns, int64_t silence_ms)
 {
     enum {
-        TIME_TO_BEGIN_MS = 10000,
-        MOST_PASSED_NS = 500000000
-    }; /* grace time for loading the program; longest
-                                                                      time that one look counts for */
+        TIME_TO_BEGIN_MS = 10000,  /* for loading the program */
+        MOST_PASSED_NS = 500000000 /* longest time that one look counts for */
+    };
     int64_t beats = atomic_load(&process->page->beats), passed_ns = now_ns - process->looked_ns;
     bool beat = beats != process->beats || process->looked_ns == 0;
     process->silent_ns = beat ? 0 : process->silent_ns + dcli_min(passed_ns, MOST_PASSED_NS);
