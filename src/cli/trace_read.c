@@ -245,8 +245,8 @@ static void take_peers(struct reader *reader, cli_timeline *trace)
             refuse(reader, "fewer peers");
             return;
         }
-        if ((trace->peer_count & (trace->peer_count - 1)) == 0) { /* the list is full at powers of two, and is then
-                                                                     doubled */
+        /* The list is full at powers of two, and is then doubled. */
+        if ((trace->peer_count & (trace->peer_count - 1)) == 0) {
             cli_peer *more = cli_alloc((size_t)(trace->peer_count > 0 ? 2 * trace->peer_count : 1), sizeof *more);
             if (trace->peer_count > 0)
                 memcpy(more, trace->peer, (size_t)trace->peer_count * sizeof *more);

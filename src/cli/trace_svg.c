@@ -51,8 +51,8 @@ static void draw_axis(cli_svg *svg, const cli_timeline *trace, double bottom)
     int u = 0;
     while (u < 3 && (double)tick * 5 < units[u].ns)
         u++;
-    int64_t first = trace->begin / tick * tick; /* whole numbers, because a double may be too coarse to be increased
-                                                   by a tick */
+    /* Whole numbers, because a double may be too coarse to be increased by a tick. */
+    int64_t first = trace->begin / tick * tick;
     for (int64_t at = first < trace->begin ? first + tick : first; at <= trace->end; at += tick) {
         double x = x_of(trace, at);
         cli_svg_line(svg, x, TOP - 6, x, bottom, 1, "#dddddd");
@@ -205,8 +205,8 @@ int cli_trace_draw(const cli_timeline *trace, const char *path)
     FILE *body = svg.body;
     char *peers = NULL;
     size_t length = 0;
-    svg.body = open_memstream(&peers, &length); /* drawn into a file of their own, and copied over the lines of the
-                                                   axis, whose length is known only afterwards */
+    /* Drawn into a file of their own, and copied over the lines of the axis, whose length is known only afterwards. */
+    svg.body = open_memstream(&peers, &length);
     if (svg.body == NULL) {
         cli_fail("no memory is left for the picture");
         exit(CLI_FAILURE);

@@ -473,8 +473,8 @@ static void walk(struct path *path, const cli_event *last)
             continue;
         }
         int64_t end = least(work->end, place.time);
-        add_step(path, place.peer, NULL, end, place.time); /* the time between the packing of elements and their
-                                                              sending */
+        /* The time between the packing of elements and their sending. */
+        add_step(path, place.peer, NULL, end, place.time);
         add_step(path, place.peer, work, work->begin, end);
         bool prepares = cli_activity_of(work) == CLI_PREPARES || is_kind(work, "stage");
         int victim = is_kind(work, "stolen") ? work->other : prepares ? place.victim : -1;

@@ -171,8 +171,8 @@ void dcli_pages_unmap(dcli_device *device, const dcli_mapping *mapping)
     for (int n = 0; mapping->descriptor >= 0 && device->unmapped != NULL &&
                     n < (mapping->pieces != NULL ? mapping->pieces->count : 1);
          n++)
-        device->unmapped(device->unmapped_user, mapping->number + n); /* the callback may still pass the descriptor
-                                                                         on */
+        /* The callback may still pass the descriptor on. */
+        device->unmapped(device->unmapped_user, mapping->number + n);
     if (mapping->pieces != NULL) {
         dcli_peers_unmap(device, mapping);
         return;

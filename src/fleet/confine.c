@@ -230,8 +230,8 @@ static void allow_named_libraries(ruleset *rules)
     allow_list(rules, dcli_environment_find("LD_LIBRARY_PATH"), allow_folder);
     allow_list(rules, dcli_environment_find("OCL_ICD_FILENAMES"), allow_library);
     allow_list(rules, dcli_environment_find("OPENCL_LAYERS"), allow_library);
-    allow_list(rules, dcli_environment_find("TEST_OPENCL_DRIVER"), allow_library); /* the driver that the tests' own
-                                                                                      driver wraps */
+    /* The driver that the driver of the tests wraps. */
+    allow_list(rules, dcli_environment_find("TEST_OPENCL_DRIVER"), allow_library);
     allow_drivers(rules, "/etc/OpenCL/vendors");
     if (vendors != NULL) {
         allow(rules, vendors, libraries);

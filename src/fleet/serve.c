@@ -317,8 +317,8 @@ static void choose_times(dcli_serving *serving, const dcli_msg_setup *setup)
     int64_t most = serving->is_wire ? serving->order.most_kernel_ms : INT64_MAX;
     if (serving->page != NULL) /* the worker is a process, so it has a page */
         atomic_store(&serving->page->limit_is_workers, setup->kernel_ms > most);
-    int64_t most_build = most > usual_build_ms ? most : usual_build_ms; /* a small kernel limit must not shorten the
-                                                                           usual compile time */
+    /* A small kernel limit must not shorten the usual compile time. */
+    int64_t most_build = most > usual_build_ms ? most : usual_build_ms;
     dcli_watchdog_limits(serving->watchdog, setup->build_ms < most_build ? setup->build_ms : most_build,
                          setup->kernel_ms < most ? setup->kernel_ms : most, setup->plan_ms);
 }

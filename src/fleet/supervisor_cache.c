@@ -41,8 +41,8 @@ static bool usual_place(char *path_out, size_t capacity)
     const char *unit = dcli_environment_find("CACHE_DIRECTORY"), *cache = dcli_environment_find("XDG_CACHE_HOME"),
                *home = dcli_environment_find("HOME");
     if (unit != NULL && unit[0] == '/')
-        snprintf(path_out, capacity, "%.*s", (int)strcspn(unit, ":"), unit); /* systemd sets a list of paths: take
-                                                                                the first */
+        /* systemd sets a list of paths: take the first. */
+        snprintf(path_out, capacity, "%.*s", (int)strcspn(unit, ":"), unit);
     else if (cache != NULL && cache[0] == '/')
         snprintf(path_out, capacity, "%s/dcl", cache);
     else if (home != NULL && home[0] == '/' && home[1] != '\0')

@@ -51,8 +51,8 @@ static dcl_status find_binding(dcli_supervisor *supervisor)
     dcl_status status = dcli_address_parse(supervisor->config->listen, DCLI_TO_LISTEN, &address);
     dcli_resolved resolved;
     if (status == DCL_OK)
-        status = dcli_address_resolve(&address, &resolved); /* resolved here, because processes of sessions resolve
-                                                               no names */
+        /* Resolved here, because processes of sessions resolve no names. */
+        status = dcli_address_resolve(&address, &resolved);
     if (status == DCL_OK)
         dcli_resolved_text(&resolved, 0, supervisor->bind);
     return status;

@@ -121,8 +121,8 @@ void dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t ker
     atomic_store(&watchdog->limit_ns[DCLI_COMPUTING], kernel_ms * 1000000);
     atomic_store(&watchdog->limit_ns[DCLI_MOVING], STILL_MS * INT64_C(1000000));
     atomic_store(&watchdog->limit_ns[DCLI_PLANNING], plan_ms > 0 ? plan_ms * 1000000 : INT64_MAX);
-    atomic_store(&watchdog->limit_ns[DCLI_OPENING], INT64_MAX); /* no limit: the parent has one of its own for
-                                                                   opening */
+    /* No limit: the parent has one of its own for opening. */
+    atomic_store(&watchdog->limit_ns[DCLI_OPENING], INT64_MAX);
 }
 
 void dcli_watchdog_close(dcli_watchdog *watchdog)

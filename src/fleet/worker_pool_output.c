@@ -24,8 +24,8 @@ static int64_t show_line(dcli_worker_pool *pool, int node, const char *text, siz
 {
     char clean[4 * DCLI_OUTPUT_LINE + 1], line[DCLI_PRINTER_LINE];
     const dcli_member *member = &pool->member[node];
-    dcli_clean(clean, sizeof clean, text, length, ""); /* escape control characters: the worker's text is untrusted
-                                                          and must stay one line */
+    /* Escape control characters: the worker's text is untrusted and must stay one line. */
+    dcli_clean(clean, sizeof clean, text, length, "");
     snprintf(line, sizeof line, "node %d (%s): %s", node,
              pool->is_local ? "this host" : pool->contact[member->call].address, clean);
     dcli_printer_put(pool->printer, line);

@@ -107,8 +107,8 @@ static int read_params(struct macro *macro, const dcli_word *word, int count)
     while (w < count && !dcli_word_is(&word[w], ")")) {
         macro->params += word[w].kind == DCLI_WORD_NAME;
         if (dcli_word_is(&word[w], ".")) {
-            macro->params += !macro->variadic && word[w - 1].kind != DCLI_WORD_NAME; /* `...`; but `rest...` has a
-                                                                                        name */
+            /* `...`; but `rest...` has a name. */
+            macro->params += !macro->variadic && word[w - 1].kind != DCLI_WORD_NAME;
             macro->variadic = true;
         }
         w++;
@@ -495,8 +495,8 @@ static dcl_status substitute(struct run *run, const struct macro *macro, struct 
 static dcl_status call(struct input *in, int m, const dcli_word *name)
 {
     struct run *run = in->run;
-    const struct macro copy = run->macro[m], *macro = &copy; /* a copy: parsing the arguments may define macros,
-                                                                which moves the array */
+    /* A copy: parsing the arguments may define macros, which moves the array. */
+    const struct macro copy = run->macro[m], *macro = &copy;
     int params = macro->params;
     struct argument *arguments = dcli_calloc((size_t)(params > 0 ? params : 1), sizeof *arguments);
     if (arguments == NULL)

@@ -670,8 +670,8 @@ static dcli_launch_size size_of_row(const dcli_body *body, int square, const int
                                     const struct block *block)
 {
     int v = body->space_rank - 1, u = square >= 0 ? square : v - 1;
-    int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE; /* indices that a group covers along
-                                                                                  dimensions 0 and 1 */
+    /* Indices that a group covers along dimensions 0 and 1. */
+    int64_t wide = SQUARE, high = SQUARE_ROWS, across = SQUARE, down = SQUARE;
     bool blocks = square < 0 && computes_blocks(body, block, count, rows);
     if (blocks) {
         wide = block->wide;

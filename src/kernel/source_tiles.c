@@ -22,8 +22,8 @@ bool dcli_tile_row_is_unit(const dcli_body *body, const int64_t row[])
         int last = body->params[body->access[a].param].rank - 1;
         const int64_t *high = row + dcli_row_at(body, DCLI_ROW_HIGH, a);
         const int64_t *low = row + dcli_row_at(body, DCLI_ROW_LOW, a);
-        bool stepped = high[last] - low[last] > 1 || low[last] != 0; /* whether the step from one local index to the
-                                                                        next is ever used */
+        /* Whether the step from one local index to the next is ever used. */
+        bool stepped = high[last] - low[last] > 1 || low[last] != 0;
         if (stepped && row[dcli_row_at(body, DCLI_ROW_STEP, a) + last] != 1)
             return false;
     }

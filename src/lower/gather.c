@@ -174,8 +174,8 @@ static int64_t find_cell(const dcli_gather *gather, const struct series *series,
     int rank = body->space_rank;
     int64_t along = dcli_transposed_axis(body) >= 0 ? ALONG_ELEMENTS : most, works = find_band(gather, series, far);
     memcpy(cell_out, series->shape, (size_t)rank * sizeof cell_out[0]);
-    for (int m = 0; m < rank && far >= 0; m++) { /* cut the other axes until a cell has at most `along` elements
-                                                    besides axis `far` */
+    /* Cut the other axes until a cell has at most `along` elements besides axis `far`. */
+    for (int m = 0; m < rank && far >= 0; m++) {
         int64_t inner = dcli_volume(rank, cell_out) / cell_out[far];
         if (m != far && inner > along)
             cell_out[m] = dcli_max(1, along / (inner / cell_out[m]));

@@ -247,8 +247,8 @@ static dcl_status make_rows(const dcli_gather *gather, struct rows *rows)
     if (rows->row == NULL || rows->packed == NULL)
         return DCL_ERR_NOMEM;
     bool areas = gather->order == DCLI_OUTPUT_ORDER && (gather->far >= 0 || dcli_group_is_dense(gather));
-    if (!fill_rows(gather, areas, rows) && areas) { /* an output that is a view may have steps that inputs must not
-                                                         have */
+    /* An output that is a view may have steps that inputs must not have. */
+    if (!fill_rows(gather, areas, rows) && areas) {
         areas = false;
         fill_rows(gather, areas, rows);
     }

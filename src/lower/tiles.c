@@ -87,8 +87,8 @@ static void fill_array(const dcli_body *body, int a, const dcli_work *work, cons
     *offset = binding->offset + base;
     for (int d = 0; d < body->params[body->access[a].param].rank; d++) {
         struct axis axis = find_axis(body, a, d, work, binding);
-        if (!affine && binding->limits->count[d] > 0) /* a binding's offset is that of the first element present; a
-                                                         row's is that of local index 0 */
+        /* A binding's offset is that of the first element present; a row's is that of local index 0. */
+        if (!affine && binding->limits->count[d] > 0)
             *offset -= (binding->limits->low[d] - axis.first) / (is_halo(body, a) ? 1 : axis.by) * binding->step[d];
         row[dcli_row_at(body, DCLI_ROW_STEP, a) + d] = axis.step;
         row[dcli_row_at(body, DCLI_ROW_LOW, a) + d] = axis.low;

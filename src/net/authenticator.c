@@ -103,8 +103,8 @@ void dcli_authenticator_close(dcli_authenticator *authenticator)
     while (write(authenticator->stop_fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
     pthread_join(authenticator->thread, NULL);
-    zmq_unbind(authenticator->handler, "inproc://zeromq.zap.01"); /* closing the socket alone frees the name only
-                                                                     after some time */
+    /* Closing the socket alone frees the name only after some time. */
+    zmq_unbind(authenticator->handler, "inproc://zeromq.zap.01");
     zmq_close(authenticator->handler);
     close(authenticator->stop_fd);
     while (authenticator->domains != NULL) {

@@ -140,8 +140,8 @@ static dcl_status visit(const stage *stage, const visitor *visitor)
     if (status == DCL_OK && zmq_connect(client, stage->address) != 0)
         status = dcli_net_fail(DCL_ERR_NETWORK, "zmq_connect", "free descriptors");
     if (status == DCL_OK)
-        zmq_send(client, "", 1, ZMQ_DONTWAIT); /* fails if the client was refused already; an admitted client's byte
-                                                  must arrive */
+        /* Fails if the client was refused already; an admitted client's byte must arrive. */
+        zmq_send(client, "", 1, ZMQ_DONTWAIT);
     if (status == DCL_OK)
         status = judge(stage, visitor, &monitor);
     dcli_monitor_close(&monitor, client);

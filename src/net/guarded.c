@@ -44,8 +44,8 @@ static dcl_status check_kept(const struct stat *found, dcli_guard guard, const c
 dcl_status dcli_guarded_folder(const char *path, dcli_guard guard, int *fd_out)
 {
     struct stat found;
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | follow(guard)); /* O_PATH also opens folders that this
-                                                                              user may not read */
+    /* O_PATH also opens folders that this user may not read. */
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | follow(guard));
     if (fd < 0)
         return DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be opened: %s; expected a folder%s; make one with `mkdir -m 700`",
                          path, strerror(errno), follow(guard) != 0 ? " that is no symbolic link" : "");

@@ -167,8 +167,8 @@ static client *add_client(dcli_listener *listener, dcli_envelope *envelope)
 {
     zmq_msg_t *frame = &envelope->incoming.frames->header;
     int fd = zmq_msg_get(frame, ZMQ_SRCFD);
-    bool own_id = envelope->id_bytes != ID_BYTES || envelope->id[0] != 0; /* an id that the client chose itself could
-                                                                             be that of another client */
+    /* An id that the client chose itself could be that of another client. */
+    bool own_id = envelope->id_bytes != ID_BYTES || envelope->id[0] != 0;
     if (own_id || dcli_grow(&listener->client, listener->count, &listener->capacity, sizeof *listener->client) != 0) {
         dcli_acceptor_cut_stranger(&listener->acceptor, fd, envelope->id, envelope->id_bytes);
         return NULL;

@@ -112,8 +112,8 @@ static dcl_status open_outgoing(dcli_endpoint *endpoint, dcli_wire *wire, const 
     if (status == DCL_OK)
         status = dcli_wire_option(wire->outgoing, ZMQ_ROUTER_MANDATORY, 1);
     if (status == DCL_OK)
-        status = dcli_wire_option(wire->outgoing, ZMQ_PROBE_ROUTER, 1); /* sends an empty message that identifies the
-                                                                           caller */
+        /* Sends an empty message that identifies the caller. */
+        status = dcli_wire_option(wire->outgoing, ZMQ_PROBE_ROUTER, 1);
     size_t length = sizeof wire->outgoing_fd;
     if (status == DCL_OK && (zmq_setsockopt(wire->outgoing, ZMQ_ROUTING_ID, id, DCLI_ROUTING_BYTES) != 0 ||
                              zmq_getsockopt(wire->outgoing, ZMQ_FD, &wire->outgoing_fd, &length) != 0))

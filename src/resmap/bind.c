@@ -184,8 +184,8 @@ void dcli_default_grain(int rank, const int64_t extent[], int64_t most, int64_t 
         int64_t count = dcli_max(extent[d], 1);
         if (inner[d] > most) {
             int64_t fit = dcli_max(1, (int64_t)dcli_wide_min(most / inner[d + 1], count));
-            count = dcli_ceil_div(count, dcli_ceil_div(count, fit)); /* as few grains as possible, of sizes as equal
-                                                                        as possible */
+            /* As few grains as possible, of sizes as equal as possible. */
+            count = dcli_ceil_div(count, dcli_ceil_div(count, fit));
         }
         grain_out[d] = count;
         most = dcli_max(1, most / count);

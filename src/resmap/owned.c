@@ -79,8 +79,8 @@ int64_t dcli_owned_run_at(const dcli_layout *layout, int node, int64_t slot)
 {
     const dcli_owner_runs *owned = &layout->owned;
     int64_t low = owned->from[node];
-    for (int64_t n = owned->from[node + 1] - low; n > 1;) { /* binary search: the last run whose first slot is not
-                                                               after `slot` */
+    /* Binary search: the last run whose first slot is not after `slot`. */
+    for (int64_t n = owned->from[node + 1] - low; n > 1;) {
         int64_t half = n / 2;
         low += owned->slot[owned->of[low + half]] <= slot ? half : 0;
         n -= half;

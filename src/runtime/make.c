@@ -16,8 +16,8 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity)
     cluster->replicas.directory.node_count = capacity;
     cluster->spins = sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)node_count + 4;
     for (int n = 0; n <= capacity && cluster->done != NULL; n++)
-        cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX; /* no node has this
-                                                                                                   number yet */
+        /* No node has this number yet. */
+        cluster->done[n] = cluster->ready[n] = n < node_count || n == capacity ? 0 : INT64_MAX;
     if (cluster->done != NULL && cluster->speaker != NULL)
         dcli_cluster_list_speakers(cluster);
 }

@@ -253,8 +253,8 @@ static dcl_status issue_on_base(dcl_array *array, dcli_msg_operation *descriptor
 dcl_status dcli_cluster_issue_one(dcl_array *array, dcli_msg_operation *descriptor, const dcl_box *box, bool waited,
                                   void *memory, const int64_t strides[])
 {
-    dcl_status status = dcli_cluster_await_room(array->cluster); /* storages may be exchanged while waiting, not
-                                                                    later */
+    /* Storages may be exchanged while waiting, not later. */
+    dcl_status status = dcli_cluster_await_room(array->cluster);
     if (status != DCL_OK)
         return status;
     return array->base != NULL ? issue_on_base(array, descriptor, box, waited, memory, strides)

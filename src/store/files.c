@@ -217,8 +217,8 @@ static int open_found(const dcli_files *files, const char *path, bool for_writin
     if (found < 0)
         return -1;
     if (check_found(files, found, path, id) == DCL_OK) {
-        snprintf(again, sizeof again, "/proc/self/fd/%d", found); /* opens the same file again, even if its name was
-                                                                     changed */
+        /* Opens the same file again, even if its name was changed. */
+        snprintf(again, sizeof again, "/proc/self/fd/%d", found);
         fd = open(again, (for_writing ? O_WRONLY : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
             DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be opened: %s; expected a .npy file that this process may %s", path,

@@ -45,8 +45,8 @@ void dcli_account_read(const dcli_worker *worker, int64_t bytes_out[DCLI_USES])
 
 static void give_back(dcli_worker *worker)
 {
-    dcli_exec_release_arenas(worker->as_node); /* first, so that the decision does not depend on how far the running
-                                                  batches have got */
+    /* First, so that the decision does not depend on how far the running batches have got. */
+    dcli_exec_release_arenas(worker->as_node);
     dcli_plans_trim(&worker->catalog.plans, 0);
     dcli_storage_table_trim(&worker->catalog.storage_table);
     dcli_exec_drop_reports(worker->as_node);

@@ -170,8 +170,8 @@ static dcl_status find_reaches(const dcli_msg_operation *descriptor, dcli_entry 
         numbers += (size_t)descriptor->reach[r].count;
     if (descriptor->reach_count == 0)
         return DCL_OK;
-    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL) /* + 1: the allocation is not NULL
-                                                                                    even without numbers */
+    /* + 1: the allocation is not NULL even without numbers. */
+    if ((entry->numbers = dcli_malloc((numbers + 1) * sizeof(int64_t))) == NULL)
         return DCL_ERR_NOMEM;
     int64_t *number = entry->numbers;
     for (int r = 0, next = 0; r < descriptor->reach_count; r++) {

@@ -187,8 +187,8 @@ static dcl_status use_file(dcli_worker *worker, dcli_entry *entry)
                                 worker->process_data->helpers, &(dcli_npy_progress){note_moved, worker->terms.watch})
                 : save_part(worker, fd, path, &info, &regions, held);
     dcli_region_list_free(&regions);
-    if (close(fd) != 0 && errno != EINTR && status == DCL_OK) /* quotas and network file systems may report errors
-                                                                 only now */
+    /* Quotas and network file systems may report errors only now. */
+    if (close(fd) != 0 && errno != EINTR && status == DCL_OK)
         status = DCLI_FAIL(DCL_ERR_FILE, "\"%s\" cannot be written: %s", path, strerror(errno));
     return status;
 }

@@ -163,8 +163,8 @@ dcl_status dcli_exec_build(dcli_worker *worker, dcli_kernel *kernel)
     dcli_stealing_built(worker, kernel);
     if (kernel->program != NULL)
         return DCL_OK;
-    dcl_status status = check_group(own->device, kernel); /* checked first, since a compiler's message would be less
-                                                             clear */
+    /* Checked first, since a compiler's message would be less clear. */
+    dcl_status status = check_group(own->device, kernel);
     if (status != DCL_OK)
         return status;
     struct source source;

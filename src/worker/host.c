@@ -311,8 +311,8 @@ static dcl_status send_to_one(dcli_worker *worker, int node, dcli_message *messa
     if (message->kind == DCLI_MSG_SETUP)
         message->setup.epoch = worker->epoch + 1; /* the epoch that begins when the new node joins */
     if (message->kind == DCLI_MSG_JOINED)
-        message->joined.epoch = worker->epoch + 1; /* the host's own epoch is raised when it processes this message,
-                                                      last */
+        /* The host's own epoch is raised when it processes this message, last. */
+        message->joined.epoch = worker->epoch + 1;
     return dcli_peer_send(worker, node, message, NULL);
 }
 

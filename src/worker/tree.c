@@ -468,8 +468,8 @@ dcl_status dcli_tree_mend(dcli_worker *worker, int lost)
     for (int node = 0; node < worker->terms.tree_nodes && status == DCL_OK; node++)
         if (first_parent(worker, node) == lost && !worker->gone[node]) {
             static const int64_t nothing[DCLI_MSG_COUNTERS];
-            worker->risen[node] = worker->risen[lost]; /* the nodes that were below the lost one are at least as far
-                                                          as it reported */
+            /* The nodes that were below the lost one are at least as far as it reported. */
+            worker->risen[node] = worker->risen[lost];
             worker->terms.hooks->marks(worker->terms.hooks->user, node, worker->risen[lost].done,
                                        worker->risen[lost].ready, nothing);
             status = dcli_node_marks(worker->node, node, worker->risen[lost].done, worker->risen[lost].ready);

@@ -418,8 +418,8 @@ dcl_status dcli_node_operation(dcli_node *node, const dcli_operation *operation)
     }
     if (node->lending != NULL)
         dcli_lending_opened(node, op);
-    bool misses = dcli_op_misses_part(node, operation); /* if not, absent peers have no part of any operand, and need
-                                                           not be removed from the operation */
+    /* If it does not, absent peers have no part of any operand, and need not be removed from the operation. */
+    bool misses = dcli_op_misses_part(node, operation);
     for (int64_t n = 0; misses && n < node->absent.count; n++)
         dcli_op_part_from(node, op, node->absent.node[n]);
     status = note_touches(node, op);

@@ -432,8 +432,8 @@ static bool are_apart(const dcli_operation *operation, int a, int b, const dcli_
     if (!dcli_access_footprint(operation, a, &own[a], &operation->box, &seen, &foot[0], &cut) ||
         !dcli_access_footprint(operation, b, &own[b], &operation->box, &seen, &foot[1], &cut))
         return true;
-    int reader = dcli_box_leaves(&foot[1], grid); /* the written footprint lies inside the grid; only the reader's
-                                                     may leave it */
+    /* The written footprint lies inside the grid; only the reader's may leave it. */
+    int reader = dcli_box_leaves(&foot[1], grid);
     return !dcli_images_meet(&foot[reader], grid, &foot[1 - reader]);
 }
 

@@ -99,8 +99,8 @@ dcli_limits dcli_limits_of(const dcli_operation *operation, int a, const dcl_box
     dcli_subscripts own, base;
     dcl_box seen = {.rank = 0}, foot;
     bool cut;
-    if (dcli_operation_subscripts(operation, a, &own, &base) == DCL_OK) /* they cannot overflow, because this was
-                                                                           checked before planning */
+    /* They cannot overflow, because this was checked before planning. */
+    if (dcli_operation_subscripts(operation, a, &own, &base) == DCL_OK)
         dcli_access_footprint(operation, a, &own, box, &seen, &foot, &cut);
     return make_limits(&own, &seen);
 }

@@ -520,8 +520,8 @@ dcl_status dcli_stage_views(dcli_builder *builder, struct dcli_view views[])
     dcl_status status = DCL_OK;
     for (int a = 0; a < accesses && status == DCL_OK; a++) {
         if (views[a].kind == DCLI_SPACE_PEER) {
-            if (dcli_plans_with(builder, views[a].node)) /* need_parts() adds it only for elements that were not needed
-                                                            before */
+            /* need_parts() adds it only for elements that were not needed before. */
+            if (dcli_plans_with(builder, views[a].node))
                 status = dcli_node_list_add(&builder->plan->reads, views[a].node);
             if (status == DCL_OK)
                 status = need_parts(builder, a, &views[a]);
