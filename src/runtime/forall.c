@@ -84,6 +84,23 @@ static dcl_status check_over(bool tiles, const dcl_arg *arg)
     return DCL_OK;
 }
 
+static dcl_status check_stealing(const dcl_arg *arg)
+{
+    if (arg->value.i >= DCL_STEAL_DEFAULT && arg->value.i <= DCL_STEAL_ALWAYS)
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID,
+                     "DCL_STEALING has policy %" PRId64 "; expected DCL_STEAL_DEFAULT, NEVER, PAYS or ALWAYS",
+                     arg->value.i);
+}
+
+static dcl_status check_value(const dcl_arg *arg)
+{
+    if (arg->array == NULL && is_scalar_type(arg->type))
+        return DCL_OK;
+    return DCLI_FAIL(DCL_ERR_INVALID, "scalar %s has type number %d; expected an integer type, float or double",
+                     arg->name, (int)arg->type);
+}
+
 static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const dcl_arg *arg)
 {
     if (arg->name == NULL && dcli_arg_is_param(arg))
@@ -93,20 +110,14 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_ITEMS:
         return check_sizes(tiles, arg);
     case DCL_ACCESS_STEALING:
-        if (arg->value.i < DCL_STEAL_DEFAULT || arg->value.i > DCL_STEAL_ALWAYS)
-            return DCLI_FAIL(DCL_ERR_INVALID,
-                             "DCL_STEALING has policy %" PRId64 "; expected DCL_STEAL_DEFAULT, NEVER, PAYS or ALWAYS",
-                             arg->value.i);
-        return DCL_OK;
+        return check_stealing(arg);
     case DCL_ACCESS_PRELUDE:
         return arg->name != NULL ? DCL_OK
                                  : DCLI_FAIL(DCL_ERR_INVALID, "the text of a DCL_PRELUDE is NULL; expected OpenCL C");
     case DCL_ACCESS_VALUE:
-        if (arg->array != NULL || !is_scalar_type(arg->type))
-            return DCLI_FAIL(DCL_ERR_INVALID, "scalar %s has type number %d; expected an integer type, float or double",
-                             arg->name, (int)arg->type);
-        return DCL_OK;
+        return check_value(arg);
     case DCL_ACCESS_FAST:
+    case DCL_ACCESS_OPERATOR: /* its name is checked when the body is parsed */
         return DCL_OK;
     case DCL_ACCESS_OVER:
         return check_over(tiles, arg);
@@ -119,8 +130,6 @@ static dcl_status check_arg(const dcl_cluster *cluster, bool tiles, int k, const
     case DCL_ACCESS_RESULT_FAST:
     case DCL_ACCESS_RESULT_PLACED:
         break;
-    case DCL_ACCESS_OPERATOR:
-        return DCL_OK; /* its name is checked when the body is parsed */
     case DCL_ACCESS_ALONG:
     case DCL_ACCESS_EXCLUSIVE:
         return DCLI_FAIL(DCL_ERR_INVALID, "%s is an argument of a scan; expected it in dcl_scan() only",
@@ -202,6 +211,70 @@ bool dcli_arg_is_host(const dcl_arg *arg)
     return arg->access >= DCL_ACCESS_HOST_IN && arg->access <= DCL_ACCESS_HOST_INOUT;
 }
 
+/* Check that an argument which only reductions have is in one. */
+static dcl_status check_reduces(dcli_text_kind kind, bool reduces, int k, const dcl_arg *arg)
+{
+    if (reduces)
+        return DCL_OK;
+    if (dcli_arg_is_result(arg))
+        return DCLI_FAIL(DCL_ERR_INVALID, "%s is DCL_RESULT, which is for reductions; expected dcl_reduce()",
+                         arg->name);
+    if (arg->access == DCL_ACCESS_RESULT_AT)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d is DCL_RESULT_AT, which is for reductions to values; expected dcl_reduce() with "
+                         "a DCL_RESULT",
+                         k);
+    if (kind == DCLI_TEXT_ALONG)
+        return DCL_OK;
+    if (arg->access == DCL_ACCESS_OPERATOR)
+        return DCLI_FAIL(DCL_ERR_INVALID,
+                         "argument %d is DCL_OPERATOR, which is for reductions into arrays; expected dcl_reduce() "
+                         "with a DCL_OUT or DCL_INOUT",
+                         k);
+    if (arg->access == DCL_ACCESS_FAST)
+        return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is DCL_FAST, which is for reductions; expected dcl_reduce()", k);
+    return DCL_OK;
+}
+
+/* The name of an argument that a call may have once. @return NULL: it may have several. */
+static const char *once_name(dcl_access access)
+{
+    switch (access) {
+    case DCL_ACCESS_STEALING:
+        return "DCL_STEALING";
+    case DCL_ACCESS_OVER:
+        return "DCL_OVER";
+    case DCL_ACCESS_GROUP:
+        return "DCL_GROUP";
+    case DCL_ACCESS_ITEMS:
+        return "DCL_ITEMS";
+    default:
+        return NULL;
+    }
+}
+
+static dcl_status check_once(int count, const dcl_arg args[])
+{
+    uint64_t given = 0; /* bits, by access */
+    for (int k = 0; k < count; k++) {
+        const char *name = once_name(args[k].access);
+        if (name != NULL && (given >> args[k].access & 1) != 0)
+            return DCLI_FAIL(DCL_ERR_INVALID, "%s is given twice; expected it once%s", name,
+                             args[k].access == DCL_ACCESS_OVER ? ", with commas between the ranges" : "");
+        given |= name != NULL ? UINT64_C(1) << args[k].access : 0;
+    }
+    return DCL_OK;
+}
+
+static dcl_status check_moves(int count, const dcl_arg args[])
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < count && status == DCL_OK; k++)
+        if (args[k].access == DCL_ACCESS_MOVE)
+            status = check_move(k, count, args);
+    return status;
+}
+
 /* Check the arguments of a call. @param nest  it is a loop nest: memory of the program has been checked before. */
 static dcl_status check_args(dcl_cluster *cluster, const char *body, dcli_text_kind kind, bool reduces, bool nest,
                              int count, const dcl_arg args[])
@@ -214,53 +287,25 @@ static dcl_status check_args(dcl_cluster *cluster, const char *body, dcli_text_k
         return DCLI_FAIL(DCL_ERR_INVALID, "count is %d; expected 1..%d arguments, an output among them", count,
                          DCLI_MAX_PARAMS);
     bool output = false;
-    int sizes[2] = {0}; /* how often DCL_GROUP and DCL_ITEMS are given */
-    int stealing = 0, ranges = 0;
-    for (int k = 0; k < count; k++) {
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < count && status == DCL_OK; k++) {
         if (nest && dcli_arg_is_host(&args[k])) {
             output |= args[k].access != DCL_ACCESS_HOST_IN;
             continue;
         }
-        dcl_status status = check_arg(cluster, kind == DCLI_TEXT_TILES, k, &args[k]);
+        status = check_arg(cluster, kind == DCLI_TEXT_TILES, k, &args[k]);
         if (status == DCL_OK && kind == DCLI_TEXT_ALONG)
             status = check_along(&args[k]);
-        if (status != DCL_OK)
-            return status;
-        if (dcli_arg_is_result(&args[k]) && !reduces)
-            return DCLI_FAIL(DCL_ERR_INVALID, "%s is DCL_RESULT, which is for reductions; expected dcl_reduce()",
-                             args[k].name);
-        if (args[k].access == DCL_ACCESS_OPERATOR && !reduces && kind != DCLI_TEXT_ALONG)
-            return DCLI_FAIL(DCL_ERR_INVALID,
-                             "argument %d is DCL_OPERATOR, which is for reductions into arrays; expected dcl_reduce() "
-                             "with a DCL_OUT or DCL_INOUT",
-                             k);
-        if (args[k].access == DCL_ACCESS_RESULT_AT && !reduces)
-            return DCLI_FAIL(DCL_ERR_INVALID,
-                             "argument %d is DCL_RESULT_AT, which is for reductions to values; expected dcl_reduce() "
-                             "with a DCL_RESULT",
-                             k);
-        if (args[k].access == DCL_ACCESS_FAST && !reduces && kind != DCLI_TEXT_ALONG)
-            return DCLI_FAIL(DCL_ERR_INVALID, "argument %d is DCL_FAST, which is for reductions; expected dcl_reduce()",
-                             k);
+        if (status == DCL_OK)
+            status = check_reduces(kind, reduces, k, &args[k]);
         output |= is_output(&args[k]) || dcli_arg_is_result(&args[k]);
-        if (args[k].access == DCL_ACCESS_STEALING && stealing++ > 0)
-            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_STEALING is given twice; expected it once");
-        if (args[k].access == DCL_ACCESS_OVER && ranges++ > 0)
-            return DCLI_FAIL(DCL_ERR_INVALID, "DCL_OVER is given twice; expected it once, with commas between the "
-                                              "ranges");
-        if ((args[k].access == DCL_ACCESS_GROUP || args[k].access == DCL_ACCESS_ITEMS) &&
-            sizes[args[k].access == DCL_ACCESS_ITEMS]++ > 0)
-            return DCLI_FAIL(DCL_ERR_INVALID, "%s is given twice; expected it once",
-                             args[k].access == DCL_ACCESS_GROUP ? "DCL_GROUP" : "DCL_ITEMS");
     }
-    for (int k = 0; k < count; k++)
-        if (args[k].access == DCL_ACCESS_MOVE) {
-            dcl_status status = check_move(k, count, args);
-            if (status != DCL_OK)
-                return status;
-        }
-    if (output)
-        return DCL_OK;
+    if (status == DCL_OK)
+        status = check_once(count, args);
+    if (status == DCL_OK)
+        status = check_moves(count, args);
+    if (output || status != DCL_OK)
+        return status;
     return reduces ? DCLI_FAIL(DCL_ERR_INVALID,
                                "no argument is a result; expected at least one DCL_RESULT, DCL_OUT or DCL_INOUT")
                    : DCLI_FAIL(DCL_ERR_INVALID, "no argument is an output; expected at least one DCL_OUT or DCL_INOUT");
