@@ -1,6 +1,7 @@
 /* kernel/fold.c - generates the code by which kernels reduce values, and merges their partial results.
  *
- * On CPUs, sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. Short strips, and those
+ * On CPUs, sums of floating-point numbers are added by sum_cpu.cl: strips of many elements as runs. If the numbers of a strip are of
+ * type float and too different for a run, the strip is done again as a run of doubles. Short strips, and those
  * that cannot be added as a run, go through a buffer, from which blocks are added. With DCL_FAST, one variable sums the
  * values of a strip, and another one sums the strips; the latter is added to the partial sum at the end. GPUs add few values
  * at a time (source_gpu_reduce.c).
@@ -23,13 +24,16 @@
 #include "kernel/keyed.h"
 #include "kernel/names.h"
 #include "kernel/place.h"
+#include "kernel/single.h"
 #include "kernel/source_bundle.h"
 #include "kernel/source_chain.h"
 #include "kernel/source_vector.h"
 #include "kernel/sum.h"
 
 enum {
-    BLOCK = 1024,     /* numbers that are summed at once */
+    BLOCK = 1024, /* numbers that are summed at once */
+    PAUSE =
+        63, /* most strips in turn that are done as wide runs at once, because the last one could not be done as a run */
     SHORT_BODY = 32,  /* most tokens of a short body */
     WIDEST_BYTES = 64 /* of a vector */
 };
@@ -77,6 +81,29 @@ bool dcli_fold_runs(const dcli_body *body)
         if (is_summed(body, r))
             return true;
     return false;
+}
+
+/* Whether all values of a result that is summed are of type float. */
+static bool is_narrow(const dcli_body *body, int r)
+{
+    return is_summed(body, r) && (type_of(body, r) == DCL_FLOAT || dcli_adds_singles(body, r));
+}
+
+bool dcli_fold_runs_wide(const dcli_body *body)
+{
+    for (int r = 0; r < body->result_count; r++)
+        if (is_narrow(body, r))
+            return true;
+    return false;
+}
+
+/* The type of the values of a result that is summed. */
+static dcl_type summand_type(const dcli_body *body, int r) { return is_narrow(body, r) ? DCL_FLOAT : type_of(body, r); }
+
+/* The type of numbers that a run adds to a result. */
+static dcl_type run_type(const dcli_body *body, int r, dcli_fold_way way)
+{
+    return way == DCLI_FOLD_WIDE_RUN && is_narrow(body, r) ? DCL_DOUBLE : summand_type(body, r);
 }
 
 /* ---- code ---------------------------------------------------------------------------------------------------------- */
@@ -158,6 +185,7 @@ void dcli_emit_fold_functions(dcli_text *out, const dcli_body *body, dcli_form f
         for (int r = 0; r < body->result_count; r++) {
             summed |= type_of(body, r) == type && dcli_fold_is_summed(body, r);
             summed |= type == DCL_DOUBLE && is_fast(body, r);
+            summed |= (type == DCL_FLOAT || type == DCL_DOUBLE) && form == DCLI_FORM_CPU && is_narrow(body, r);
             extreme |= type_of(body, r) == type && is_extreme(body->result[r].fold);
         }
         if (!summed && !extreme)
@@ -243,8 +271,8 @@ void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body, bool folds)
             emit_sum(out, 'f', r);
             dcli_text_put(out, "    %s dcl_y%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type), r, BLOCK);
             if (dcli_body_writes_beside(body)) /* the values of a run */
-                dcli_text_put(out, "    %s dcl_z%d[%d] __attribute__((aligned(64)));\n", dcli_kernel_type(type), r,
-                              DCLI_FOLD_STRIP);
+                dcli_text_put(out, "    %s dcl_z%d[%d] __attribute__((aligned(64)));\n",
+                              dcli_kernel_type(summand_type(body, r)), r, DCLI_FOLD_STRIP);
             continue;
         }
         if (is_fast(body, r)) {
@@ -282,25 +310,28 @@ static bool emit_fast_begin(dcli_text *out, const dcli_body *body)
     return any;
 }
 
+static bool is_run(dcli_fold_way way) { return way == DCLI_FOLD_RUN || way == DCLI_FOLD_WIDE_RUN; }
+
 /* Emit the variables of a run, and copies of the other results' variables. */
-static void emit_run_begin(dcli_text *out, const dcli_body *body)
+static void emit_run_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     int lanes = 16;
     dcli_text_put(out,
-                  "    bool dcl_again = dcl_m < %d || dcl_pause > 0;\n"
-                  "    dcl_pause -= dcl_pause > 0;\n"
-                  "    if (!dcl_again) {\n",
+                  way == DCLI_FOLD_WIDE_RUN ? "    dcl_again = dcl_m < %d;\n    if (!dcl_again) {\n"
+                                            : "    bool dcl_again = dcl_m < %d || dcl_pause > 0;\n"
+                                              "    dcl_pause -= dcl_pause > 0;\n"
+                                              "    if (!dcl_again) {\n",
                   DCLI_FOLD_LEAST_RUN);
     for (int r = 0; r < body->result_count; r++) {
         if (is_summed(body, r)) {
-            const char *type = dcli_kernel_type(type_of(body, r));
+            const char *type = dcli_kernel_type(run_type(body, r, way));
             if (body->along)
                 dcli_text_put(out,
                               "    const bool dcl_empty%d = dcl_f%d.dcl_top == 0;\n"
                               "    if (dcl_empty%d)\n        dcl_f%d.dcl_top = dcl_guess%d;\n",
                               r, r, r, r, r);
             dcli_text_put(out, "    struct dcl_run_%s dcl_w%d = dcl_run_begin_%s(&dcl_f%d);\n", type, r, type, r);
-            lanes = type_of(body, r) == DCL_DOUBLE ? 8 : lanes;
+            lanes = run_type(body, r, way) == DCL_DOUBLE ? 8 : lanes;
             continue;
         }
         if (dcli_body_writes_beside(body))
@@ -350,8 +381,8 @@ void dcli_emit_vectorize(dcli_text *out, const dcli_body *body)
 
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
-    if (way == DCLI_FOLD_RUN) {
-        emit_run_begin(out, body);
+    if (is_run(way)) {
+        emit_run_begin(out, body, way);
         return;
     }
     bool fast = emit_fast_begin(out, body), ordered = dcli_body_is_ordered(body);
@@ -410,11 +441,12 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
         const char *type = variable_type(body, r);
         const char *call = fold == DCLI_FOLD_MIN ? "dcl_min" : "dcl_max";
         bool fast = is_fast(body, r) && way != DCLI_FOLD_OF_GPU;
-        if (is_summed(body, r) && way == DCLI_FOLD_RUN)
+        if (is_summed(body, r) && is_run(way))
             dcli_text_put(out,
-                          once ? "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n    dcl_z%d[dcl_k] = dcl_r%d;\n"
-                               : "    dcl_run_add_%s(&dcl_w%d, dcl_r%d);\n",
-                          dcli_kernel_type(type_of(body, r)), r, r, r, r);
+                          once ? "    dcl_run_add_%s(&dcl_w%d, (%s)dcl_r%d);\n    dcl_z%d[dcl_k] = dcl_r%d;\n"
+                               : "    dcl_run_add_%s(&dcl_w%d, (%s)dcl_r%d);\n",
+                          dcli_kernel_type(run_type(body, r, way)), r, dcli_kernel_type(summand_type(body, r)), r, r,
+                          r);
         else if (dcli_fold_is_summed(body, r) && !fast)
             dcli_text_put(out, "    dcl_y%d[dcl_fill + dcl_k - dcl_from] = dcl_r%d;\n", r, r);
         else if (fast)
@@ -437,15 +469,25 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
     }
 }
 
+/* Emit how many strips are not tried as runs after this one. Wide runs are always tried. */
+static void emit_pause(dcli_text *out, dcli_fold_way way)
+{
+    if (way == DCLI_FOLD_RUN)
+        dcli_text_put(out,
+                      "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
+                      "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n",
+                      PAUSE);
+}
+
 /* Emit the end of a run whose values were kept. A sum that cannot be added as a run is added as blocks. Then comes the block for
  * strips that are not tried as runs. */
-static void emit_kept_run_end(dcli_text *out, const dcli_body *body)
+static void emit_kept_run_end(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n");
     for (int r = 0; r < body->result_count; r++) {
         if (!is_summed(body, r))
             continue;
-        const char *type = dcli_kernel_type(type_of(body, r));
+        const char *type = dcli_kernel_type(run_type(body, r, way));
         dcli_text_put(
             out,
             "    const int dcl_outcome%d = dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m);\n"
@@ -455,16 +497,14 @@ static void emit_kept_run_end(dcli_text *out, const dcli_body *body)
             "        for (; dcl_n %% DCL_SUM_LANES != 0; dcl_n++)\n            dcl_z%d[dcl_n] = 0;\n"
             "        for (long dcl_at = 0; dcl_at < dcl_n; dcl_at += %d)\n"
             "            dcl_sum_%s(&dcl_f%d, dcl_z%d + dcl_at, (int)dcl_min(dcl_n - dcl_at, (long)%d));\n    }\n",
-            r, type, r, r, r, r, r, BLOCK, type, r, r, BLOCK);
+            r, type, r, r, r, r, r, BLOCK, dcli_kernel_type(summand_type(body, r)), r, r, BLOCK);
     }
-    dcli_text_put(out,
-                  "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n    } else {\n",
-                  DCLI_FOLD_LONGEST_PAUSE);
+    emit_pause(out, way);
+    dcli_text_put(out, "    } else {\n");
 }
 
 /* Emit the end of a run. If a sum cannot be added, all results are as before it. */
-static void emit_run_end(dcli_text *out, const dcli_body *body)
+static void emit_run_end(dcli_text *out, const dcli_body *body, dcli_fold_way way)
 {
     dcli_text_put(out, "    int dcl_outcome = DCL_RUN_ADDED;\n");
     for (int r = 0; r < body->result_count; r++)
@@ -473,19 +513,16 @@ static void emit_run_end(dcli_text *out, const dcli_body *body)
                           "    const struct dcl_sum dcl_was%d = dcl_f%d;\n"
                           "    const int dcl_outcome%d = dcl_run_end_%s(&dcl_f%d, &dcl_w%d, dcl_m);\n"
                           "    dcl_outcome = dcl_max(dcl_outcome, dcl_outcome%d);\n",
-                          r, r, r, dcli_kernel_type(type_of(body, r)), r, r, r);
+                          r, r, r, dcli_kernel_type(run_type(body, r, way)), r, r, r);
     for (int r = 0; r < body->result_count && body->along; r++)
         if (dcli_fold_is_summed(body, r))
             dcli_text_put(out,
                           "    if (dcl_empty%d && !dcl_run_fits_%s(&dcl_f%d, &dcl_w%d))\n"
                           "        dcl_outcome = dcl_max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
-                          r, dcli_kernel_type(type_of(body, r)), r, r);
-    dcli_text_put(out,
-                  "    dcl_again = dcl_outcome != DCL_RUN_ADDED;\n"
-                  "    dcl_pause = dcl_outcome == DCL_RUN_WIDE ? dcl_wide : 0;\n"
-                  "    dcl_wide = dcl_outcome == DCL_RUN_WIDE ? dcl_min(2 * dcl_wide + 1, %d) : 0;\n"
-                  "    if (dcl_again) {\n",
-                  DCLI_FOLD_LONGEST_PAUSE);
+                          r, dcli_kernel_type(run_type(body, r, way)), r, r);
+    dcli_text_put(out, "    dcl_again = dcl_outcome != DCL_RUN_ADDED;\n");
+    emit_pause(out, way);
+    dcli_text_put(out, "    if (dcl_again) {\n");
     for (int r = 0; r < body->result_count; r++) {
         dcli_text_put(out, "    dcl_f%d = dcl_was%d;\n", r, r);
         if (body->along && dcli_fold_is_summed(body, r))
@@ -502,8 +539,8 @@ void dcli_emit_strip_end(dcli_text *out, const dcli_body *body, dcli_fold_way wa
     for (int r = 0; r < body->result_count; r++)
         if (is_fast(body, r))
             dcli_text_put(out, "    dcl_f%d += dcl_h%d;\n", r, r);
-    if (way == DCLI_FOLD_RUN)
-        (dcli_body_writes_beside(body) ? emit_kept_run_end : emit_run_end)(out, body);
+    if (is_run(way))
+        (dcli_body_writes_beside(body) ? emit_kept_run_end : emit_run_end)(out, body, way);
     else if (dcli_fold_runs(body))
         dcli_text_put(out, "    dcl_fill += (int)(dcl_to - dcl_from);\n    }\n");
 }

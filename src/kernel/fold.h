@@ -10,14 +10,15 @@
 #define DCLI_FOLD_STRIP 2048
 /** Elements of a strip from which on a run is faster than the buffer. */
 #define DCLI_FOLD_LEAST_RUN 96
-/** After strips whose numbers were too different for a run, the most following strips that are not tried as runs. */
+/** After strips whose numbers were too different for a run, the most following strips of a bundle that are not tried as runs. */
 #define DCLI_FOLD_LONGEST_PAUSE 15
 
 /** How the values of a strip's elements are reduced. */
 typedef enum dcli_fold_way {
     DCLI_FOLD_BUFFERED, /* sums of floating-point numbers collect values in buffers, across strips */
     DCLI_FOLD_OF_GPU,   /* as that, also with DCL_FAST: source_gpu_reduce.c adds the values */
-    DCLI_FOLD_RUN /* they add the strip, which may turn out to be impossible; then it is done again in the other way */
+    DCLI_FOLD_RUN, /* they add the strip, which may turn out to be impossible; then it is done again in another way */
+    DCLI_FOLD_WIDE_RUN /* the same, of numbers as of type double, which may differ more than those of type float */
 } dcli_fold_way;
 
 /** The neutral element of an operator, as a constant of OpenCL C. */
@@ -35,13 +36,15 @@ void dcli_emit_slot_begin(dcli_text *out, const dcli_body *body);
 void dcli_emit_partials_begin(dcli_text *out, const dcli_body *body, bool folds);
 /** Whether strips may be done as a run: whether a result is a sum of floating-point numbers. */
 bool dcli_fold_runs(const dcli_body *body);
+/** Whether strips that cannot be done as a run may be done as a wide run: whether the values of such a sum are of type float. */
+bool dcli_fold_runs_wide(const dcli_body *body);
 /** Emit the request to vectorize the loop that follows. Bodies that compute much per element get vectors of 64 bytes,
  *  two at a time: those with declared reads (dcli_body_looks()), which compute addresses and gather, and those whose
  *  inner loops are unrolled, in which an element is a long chain of dependent operations. Other bodies are limited by
  *  memory. */
 void dcli_emit_vectorize(dcli_text *out, const dcli_body *body);
 /** Emit the code before the loop over a strip of dcl_m elements. For a run it ends with an `if` whose block is the
- *  loop, because only long strips are tried as runs. */
+ *  loop, because only long strips are tried as runs. A wide run is emitted after a run, and before the other way. */
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way);
 /** Emit, before the body's statements, the variables dcl_r<r> which the statements reduce for one index. */
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body);

@@ -216,6 +216,7 @@ static void emit_strip(dcli_nest *nest, bool held)
         return;
     }
     bool runs = nest->variant == DCLI_VARIANT_UNIT && dcli_fold_runs(nest->body) && !dcli_body_is_ordered(nest->body);
+    bool wide = runs && dcli_fold_runs_wide(nest->body);
     bool places = dcli_body_places(nest->body) && !dcli_body_writes_beside(nest->body);
     if (places)
         dcli_text_put(nest->out, "    {\n");
@@ -223,9 +224,11 @@ static void emit_strip(dcli_nest *nest, bool held)
         dcli_emit_places_begin(nest->out, nest->body);
     if (runs)
         emit_strip_loop(nest, DCLI_FOLD_RUN, held);
+    if (wide)
+        emit_strip_loop(nest, DCLI_FOLD_WIDE_RUN, held);
     emit_strip_loop(nest, DCLI_FOLD_BUFFERED, held);
     if (runs)
-        dcli_text_put(nest->out, "    }\n");
+        dcli_text_put(nest->out, wide ? "    }\n    }\n" : "    }\n");
     if (places)
         dcli_emit_places_end(nest);
     if (places)

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "kernel/device.h"
 #include "kernel/fold.h"
+#include "kernel/single.h"
 #include "kernel/spec.h"
 #include "kernel/sum.h"
 
@@ -74,6 +76,50 @@ ParameterizedTest(struct parse_case *c, kernel_reduction, parsed)
     }
     describe(body, found, sizeof found);
     cr_expect_str_eq(found, c->found, "%s: %s; expected %s", c->text, found, c->found);
+    dcli_body_free(body);
+}
+
+/* Sums of type double whose values are of type float. */
+struct single_case {
+    char spec[80], text[112];
+    bool singles;
+};
+
+ParameterizedTestParameters(kernel_reduction, singles)
+{
+    static struct single_case cases[] = {
+        {"result s double, in A 1", "s += A(i);", true},
+        {"result s double, in A 1", "s -= -(A(i) * 0.5f) / 2 + i;", true},
+        {"result s double, in A 1, value t float, value n int64", "if (A(i) > 0) s += A(i) * (t + n);", true},
+        {"result s double, in A 1", "float d = A(i) - 1; const float e = fabs(d); s += d * e;", true},
+        {"result s double, in A 1, in U 1 uint8", "s += U(i) * A(i) + 1e-3f;", true},
+        {"result s double, in A 1, result t double", "if (i > 3) { s += A(i); } else t += A(i) * A(i);", true},
+        {"result s float, in A 1", "s += A(i);", false},
+        {"result s double, in A 1 double", "s += A(i);", false},
+        {"result s double, in A 1 int32", "s += A(i);", false},
+        {"result s double, in A 1 half", "s += A(i);", false},
+        {"result s double, in A 1, in D 1 double", "s += A(i) * D(i);", false},
+        {"result s double, in A 1, value t double", "s += A(i) * t;", false},
+        {"result s double, in A 1", "s += A(i) * 0.5;", false},
+        {"result s double, in A 1", "s += (double)A(i);", false},
+        {"result s double, in A 1", "if (A(i) > 0) s += i * i + 0 * 3;", false},
+        {"result s double, in A 1", "s += A(i) > 0 ? A(i) : 1;", false},
+        {"result s double, in A 1", "s += sqrt(A(i));", false},
+        {"result s double, in A 1", "s += A(i); s += A(i);", false},
+        {"result s double, in A 1", "for (int d = 0; d < 2; d++) s += A(i);", false},
+        {"result s double, in A 1", "double d = A(i) / 3.0; s += d;", false},
+        {"result s double, in A 1", "float d = A(i); { double d = 1 / 3.0; s += d; }", false},
+        {"result s double, in A 1", "float d = A(i); { double (d) = 1 / 3.0; s += d; }", false},
+        {"result s double, in A 1", "s max= A(i);", false},
+    };
+    return cr_make_param_array(struct single_case, cases, sizeof cases / sizeof cases[0]);
+}
+
+ParameterizedTest(struct single_case *c, kernel_reduction, singles)
+{
+    dcli_body *body = NULL;
+    cr_assert_eq(test_parse(c->spec, c->text, &body), DCL_OK, "%s: %s", c->text, dcl_error());
+    cr_expect_eq(dcli_adds_singles(body, 0), c->singles, "%s; %s", c->spec, c->text);
     dcli_body_free(body);
 }
 
@@ -144,6 +190,7 @@ static float A[ELEMENTS], B[ELEMENTS]; /* B: [COLUMNS][ROWS] */
 static int64_t slots[MOST_SLOTS * (1 + MOST_RESULTS * DCLI_PARTIAL_LONGS)];
 static const char *prelude = "";
 static int launches = 1;
+static dcli_partial merged[MOST_RESULTS]; /* of reduce() */
 
 static void fill(void)
 {
@@ -204,6 +251,7 @@ static void reduce(test_device *device, dcli_form form, const char *text, dcli_v
             cr_expect(dcli_partial_is_valid(body->result[r].fold, types[r], &one), "%s: slot %d", text, w);
             dcli_partial_merge(body->result[r].fold, types[r], &all, &one);
         }
+        merged[r] = all;
         values_out[r] = dcli_partial_value(body->result[r].fold, types[r], &all);
     }
     test_program_free(program);
@@ -261,6 +309,64 @@ static void check_sums_and_extremes(dcli_form form)
 }
 
 Test(kernel_device_reduction, sums_and_extremes) { each_form(check_sums_and_extremes); }
+
+/* A row of values: alike, of several magnitudes, with exponents that differ by 18 or more, or very small. */
+static float value_of_row(int kind, uint32_t random)
+{
+    float fraction = (float)(random >> 8) * 0x1p-24F, sign = random % 2 == 0 ? 1 : -1;
+    int spread = (int)(random >> 3) % 20;
+    switch (kind) {
+    case 0:
+        return sign * (float)(random % 9);
+    case 1:
+        return fraction;
+    case 2:
+        return 0.4F * sign * fraction;
+    case 3:
+        return 1e7F * (fraction - 0.5F);
+    case 4:
+        return sign * ldexpf(1 + fraction, dcli_min(spread, 18));
+    case 5:
+        return sign * ldexpf(1 + fraction, spread);
+    case 6:
+        return random % 3 == 0 ? 0 : sign * ldexpf(fraction, -130);
+    case 7:
+        return sign * ldexpf(1 + fraction, 2 * spread - 26);
+    default:
+        return sign * ldexpf(1 + fraction, 6 * spread - 60);
+    }
+}
+
+/* Sums of values of type float have the same slices, whatever the values of a strip have in common. */
+static void check_singles(dcli_form form)
+{
+    enum { KINDS = 9 };
+    static const dcl_type types[] = {DCL_DOUBLE, DCL_FLOAT, DCL_DOUBLE, DCL_FLOAT};
+    for (int kind = 0; kind <= KINDS; kind++) { /* the last one: rows of all kinds */
+        dcli_sum sum[MOST_RESULTS] = {{0}};
+        uint32_t state = 5;
+        for (int e = 0; e < ELEMENTS; e++) {
+            state = state * 1664525 + 1013904223;
+            A[e] = value_of_row(kind < KINDS ? kind : e / COLUMNS % KINDS, state ^ state >> 11);
+            B[e] = (float)(e % 4) - 1.5F;
+        }
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                float a = A[i * COLUMNS + j], b = B[j * ROWS + i];
+                const float value[] = {a * b, a * b, a, -(a + 2)};
+                for (int r = 0; r < MOST_RESULTS; r++)
+                    dcli_sum_add(&sum[r], (double)value[r]);
+            }
+        dcli_scalar found[MOST_RESULTS];
+        reduce(device, form, "r += A(i,j) * B(j,i); s += A(i,j) * B(j,i); t += A(i,j); u -= A(i,j) + 2;",
+               DCLI_VARIANT_UNIT, 4, types, found);
+        for (int r = 0; r < MOST_RESULTS; r++)
+            cr_expect(memcmp(&merged[r].sum, &sum[r], sizeof sum[r]) == 0, "kind %d, result %d: %a, not %a", kind, r,
+                      found[r].f, dcli_sum_round(&sum[r], types[r]));
+    }
+}
+
+Test(kernel_device_reduction, sums_of_singles) { each_form(check_singles); }
 
 /* Launches of one reduction add to the same partial results. */
 static void check_launches(dcli_form form)

@@ -159,6 +159,34 @@ Test(beside, same_bits)
 #endif
 }
 
+/* Values of type float have the same sum if the text makes them double. They differ more in some strips than a run of floats allows. */
+Test(beside, sums_of_singles)
+{
+    fill();
+    dcl_config config = test_config(2);
+    dcl_cluster *cluster = test_open(&config);
+    struct arrays a = make(cluster, "block", "block");
+    dcl_array *R = a.R, *P = a.P, *Q = a.Q, *rho = a.rho;
+    double found[2], other[2], s;
+    float r[2][ROWS][COLUMNS];
+    TEST_OK(dcl_reduce(cluster, "R(i,j) -= P(i,j); rho(0) += R(i,j) * R(i,j); s -= P(i,j) + Q(i,j);", DCL_INOUT(R),
+                       DCL_OUT(rho), DCL_RESULT(s), DCL_IN(P), DCL_IN(Q)));
+    TEST_OK(dcl_read(rho, NULL, found, NULL));
+    found[1] = s;
+    TEST_OK(dcl_read(R, NULL, r[0], NULL));
+    TEST_OK(dcl_write(R, NULL, q, NULL));
+    TEST_OK(dcl_reduce(cluster,
+                       "R(i,j) -= P(i,j); rho(0) += (double)(R(i,j) * R(i,j)); s -= (double)(P(i,j) + Q(i,j));",
+                       DCL_INOUT(R), DCL_OUT(rho), DCL_RESULT(s), DCL_IN(P), DCL_IN(Q)));
+    TEST_OK(dcl_read(rho, NULL, other, NULL));
+    other[1] = s;
+    TEST_OK(dcl_read(R, NULL, r[1], NULL));
+    cr_expect(found[0] == other[0] && found[1] == other[1], "%a %a, not %a %a", found[0], found[1], other[0], other[1]);
+    cr_expect_eq(memcmp(r[0], r[1], sizeof r[0]), 0, "each element is computed once");
+    end(&a);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* A box, ranges, and what is not written: outputs keep their values. */
 Test(beside, boxes_and_ranges)
 {
