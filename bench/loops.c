@@ -1,7 +1,10 @@
 /* loops.c - loop nests by dcl_loops(), against C compiled by gcc -O3 -march=native -ffp-contract=off, sequential and with OpenMP, taking
  * turns. The kernels are those of L.-N. Pouchet et al., PolyBench/C, a product of polynomials, and a Gaussian blur; in double.
  *
- *     loops [rounds] [names]       5 rounds if not given; names: of some kernels, separated by commas
+ *     loops [rounds] [names] [workers]
+ *
+ * rounds: 5 if not given. names: of some kernels, separated by commas, or all. workers: only on these, as DCL_WORKERS names them (local:2),
+ * beside OpenMP.
  *
  * A kernel is written down once, with the mark PARALLEL before each loop that a person would run in parallel. The mark is nothing in the
  * sequential function and in the text for DCL, and `omp parallel for` in the other function; both functions know that arrays do not
@@ -11,8 +14,9 @@
  * without the time of those.
  *
  * An embedded node, in a process for each: "two cores": with a thread per processor, and OpenMP. "one core": with one thread, and the
- * sequential function. Timed: from the call until the nodes are done, by dcl_wait(), with the analysis of the nest, which "analysed"
- * has alone; plans are kept, so that is what a call costs that recurs. Results are compared first, bit for bit. At the end: the
+ * sequential function. Timed: from the call until the nodes are done, by dcl_wait(). Plans are kept, so that is what a call costs that
+ * recurs. "planned" is the time of such a call in which it does not start operations, and the part of this before the first one, by the
+ * log of dcl_loops; "explained" is the time of dcl_call_explain(), which counts what all operations move. Results are compared first, bit for bit. At the end: the
  * geometric mean of the ratios. */
 #include <math.h>
 #include <sys/wait.h>
@@ -673,6 +677,23 @@ static double explained_ms(struct run *run)
     return now_ms() - began;
 }
 
+static double planned_us, before_us; /* of the last call of dcl_loops() */
+
+static void read_log(void *user, int level, const char *line)
+{
+    (void)user;
+    double started, planned, before;
+    const char *said = strstr(line, "dcl_loops: started ");
+    if (said != NULL &&
+        sscanf(said, "dcl_loops: started %*d operation%*[s] in %lf ms; %lf ms of these to plan them, %lf", &started,
+               &planned, &before) == 3) {
+        planned_us = planned * 1e3;
+        before_us = before * 1e3;
+    } else if (level <= 1) {
+        fprintf(stderr, "%s\n", line);
+    }
+}
+
 static double logarithms; /* of the ratios of a place, summed */
 static int ratios;
 static double triangle_ms, rest_ms; /* of the kernel before, and of its statements without a triangle */
@@ -697,7 +718,8 @@ static void print_instances(const struct kernel *kernel, double ms)
 
 static void measure(dcl_cluster *cluster, const char *where, bool one, int rounds, const struct kernel *kernel)
 {
-    double dcl[MOST_ROUNDS], plain[MOST_ROUNDS], hand[MOST_ROUNDS], analysed[MOST_ROUNDS];
+    double dcl[MOST_ROUNDS], plain[MOST_ROUNDS], hand[MOST_ROUNDS], explained[MOST_ROUNDS], planned[MOST_ROUNDS],
+        before[MOST_ROUNDS];
     struct run run;
     make_run(&run, cluster, kernel);
     for (int r = -2; r < rounds; r++) {
@@ -705,6 +727,8 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
         begin(&run);
         check(dcl_wait(cluster) == DCL_OK, "dcl_wait");
         dcl[at] = by_dcl(&run);
+        planned[at] = planned_us;
+        before[at] = before_us;
         plain[at] = by_c(&run, one ? kernel->sequential : kernel->parallel);
         if (r == -2)
             compare_results(&run);
@@ -715,11 +739,12 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
             if (r == -2)
                 compare_results(&run);
         }
-        analysed[at] = explained_ms(&run);
+        explained[at] = explained_ms(&run);
     }
     double mine = median(rounds, dcl), theirs = median(rounds, plain);
-    printf("%-11s %s: dcl %8.2f ms, analysed %6.2f, %s %8.2f ms, %s / dcl %.2f", kernel->name, where, mine,
-           median(rounds, analysed), one ? "gcc" : "OpenMP", theirs, one ? "gcc" : "OpenMP", theirs / mine);
+    printf("%-11s %s: dcl %8.2f ms, planned %3.0f us, %3.0f before, explained %6.2f ms, %s %8.2f ms, %s / dcl %.2f",
+           kernel->name, where, mine, median(rounds, planned), median(rounds, before), median(rounds, explained),
+           one ? "gcc" : "OpenMP", theirs, one ? "gcc" : "OpenMP", theirs / mine);
     if (kernel->by_hand != NULL && !one)
         printf(", by hand %.2f ms, dcl / by hand %.2f", median(rounds, hand), mine / hand[rounds / 2]);
     printf("\n");
@@ -741,19 +766,23 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* @param names  of some kernels, separated by commas; NULL: all */
-static void run_place(bool one, int rounds, const char *name)
+/* @param names    of some kernels, separated by commas; NULL or "all": all
+ * @param workers  NULL: an embedded node */
+static void run_place(bool one, int rounds, const char *names, const char *workers)
 {
+    const char *where = workers != NULL ? workers : one ? "one core " : "two cores";
     dcl_config config;
     check(dcl_config_read(&config) == DCL_OK, "dcl_config_read");
-    config.workers = NULL;
+    config.workers = workers;
+    config.log = "info";
+    config.log_fn = read_log;
     dcl_cluster *cluster = dcl_open(&config);
     check(cluster != NULL, "dcl_open");
     for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++)
-        if (name == NULL || is_listed(name, kernels[k].name))
-            measure(cluster, one ? "one core " : "two cores", one, rounds, &kernels[k]);
+        if (names == NULL || strcmp(names, "all") == 0 || is_listed(names, kernels[k].name))
+            measure(cluster, where, one, rounds, &kernels[k]);
     check(ratios > 0, "no such kernel");
-    printf("geometric mean of %d, %s: %.2f\n", ratios, one ? "one core, gcc / dcl" : "two cores, OpenMP / dcl",
+    printf("geometric mean of %d, %s, %s / dcl: %.2f\n", ratios, where, one ? "gcc" : "OpenMP",
            exp(logarithms / ratios));
     check(dcl_close(cluster) == DCL_OK, "dcl_close");
 }
@@ -764,10 +793,14 @@ int main(int count, char *arguments[])
     check(rounds > 0 && rounds <= MOST_ROUNDS, "rounds");
     printf("DCL %s, commit %s, loops\n", dcl_version(), bench_commit);
     fflush(stdout);
+    if (count > 3) {
+        run_place(false, rounds, arguments[2], arguments[3]);
+        return EXIT_SUCCESS;
+    }
     pid_t child = fork(); /* before PoCL is started: it reads the number of threads then */
     check(child >= 0, "fork");
     if (child == 0) {
-        run_place(false, rounds, count > 2 ? arguments[2] : NULL);
+        run_place(false, rounds, count > 2 ? arguments[2] : NULL, NULL);
         return EXIT_SUCCESS;
     }
     int status;
@@ -775,6 +808,6 @@ int main(int count, char *arguments[])
     if (status != 0)
         return EXIT_FAILURE;
     setenv("POCL_MAX_PTHREAD_COUNT", "1", 1);
-    run_place(true, rounds, count > 2 ? arguments[2] : NULL);
+    run_place(true, rounds, count > 2 ? arguments[2] : NULL, NULL);
     return EXIT_SUCCESS;
 }

@@ -378,6 +378,7 @@ static bool give_shape(struct flat *flat)
     memcpy(name->grid.extent, flat->shape.extent, sizeof name->grid.extent);
     memset(name->grid.origin, 0, sizeof name->grid.origin);
     name->whole = (name->whole & 1) != 0 ? ~0u : 0; /* one tile has all elements; or it is not known */
+    name->gather = 0;
     return visit(flat, mark, NULL);
 }
 

@@ -49,10 +49,15 @@ typedef struct dcli_loops_run {
     isl_pw_aff *low, *high; /* FREE: the least and the greatest of these values */
 } dcli_loops_run;
 
-/** The elements of an array that are copied before an operation, because its threads read elements that it writes. */
+/** Elements of an array that are copied before or after an operation. */
 typedef struct dcli_loops_copy {
+    enum {
+        DCLI_LOOPS_ASIDE, /* before it, because its threads read elements that it writes */
+        DCLI_LOOPS_THERE, /* before it, to the array with whole lines in which it runs */
+        DCLI_LOOPS_BACK   /* after it, from that array */
+    } way;
     int array, rank;
-    dcli_loops_place place;                             /* place of the first of these reads */
+    dcli_loops_place place;                             /* ASIDE: place of the first of these reads */
     char body[96];                                      /* copy(i,j) = from(i,j); */
     isl_pw_aff *low[DCL_MAX_RANK], *high[DCL_MAX_RANK]; /* the box around them, by the counters of the host loops */
 } dcli_loops_copy;
@@ -91,8 +96,9 @@ typedef struct dcli_loops_operation {
     bool copied[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS]; /* a read is of the copy that is made before the operation */
     bool mixed[DCLI_LOOPS_STATEMENTS][DCLI_LOOPS_READS];  /* a read is of the copy, unless it is of the thread's own
                                                              element */
+    unsigned long gathered; /* operations on lines: bit k: lines of output k are whole in a copy only */
     int copy_count;
-    dcli_loops_copy copy[DCLI_LOOPS_STATEMENTS];
+    dcli_loops_copy copy[2 * DCLI_LOOPS_STATEMENTS];
     bool parallel;       /* threads take the place of a loop */
     char *body, *ranges; /* ranges: the text of DCL_OVER; NULL: none */
     /* What threads run before their last loop, and that loop; NULL: they run nothing but the loop, or it does not run
@@ -161,7 +167,8 @@ struct dcli_loops_plan {
  *  set. */
 dcli_loops_operation *dcli_loops_operation_try(dcli_loops_sets *sets, dcli_loops_mask statements,
                                                const dcli_loops_hosts *hosts, dcli_loops_why *why_out);
-/** Try to make statements one operation whose threads compute whole lines of the outputs along an axis. @return as
+/** Try to make statements one operation whose threads compute whole lines of the outputs along an axis. Lines that
+ *  tiles divide are gathered: the operation runs in copies of such outputs. @return as
  *  dcli_loops_operation_try(). */
 dcli_loops_operation *dcli_loops_lines_try(dcli_loops_sets *sets, dcli_loops_mask statements,
                                            const dcli_loops_hosts *hosts, int along, dcli_loops_why *why_out);

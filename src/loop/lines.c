@@ -177,6 +177,7 @@ void dcli_loops_put_lines(dcli_loops_writer *writer)
         if (operand == NULL)
             return;
         operand->place = dcli_loops_place_of_output(writer, array);
+        operand->gathered = (operation->gathered >> k & 1) != 0 ? operation->along + 1 : 0;
         if (k == 0)
             memcpy(first, operand->name, sizeof first);
     }

@@ -648,6 +648,72 @@ bool dcli_loops_is_thin(const dcli_loops_operation *operation, int axis)
     return operation->low[axis] == operation->high[axis];
 }
 
+/* ---- lines that are gathered ---------------------------------------------------------------------------------------- */
+
+/* The elements of an output that an operation writes. */
+static isl_set *written_of(dcli_loops_sets *sets, const dcli_loops_operation *operation, int array)
+{
+    isl_set *all = NULL;
+    for (int s = 0; s < sets->tree->statement_count; s++) {
+        const dcli_loops_access *target = &sets->tree->statement[s].target;
+        if (dcli_loops_in(operation->statements, s) && target->is_array && target->symbol == array)
+            all = add_elements(sets, all, sets->write[s], s, &operation->hosts);
+    }
+    return all;
+}
+
+/* The elements of an output that a read reaches in iterations before which the operation has not written them. */
+static isl_set *read_before(dcli_loops_sets *sets, const dcli_loops_operation *operation, int s, int r)
+{
+    isl_set *iterations = dcli_loops_at(sets, s, &operation->hosts);
+    for (int64_t n = 0; n < sets->dependence_count; n++) {
+        const dcli_loops_dependence *d = &sets->dependence[n];
+        if (d->sink != s || d->sink_read != r || d->source_read >= 0 ||
+            !dcli_loops_in(operation->statements, d->source))
+            continue;
+        isl_map *pairs = dcli_loops_both_at(sets, isl_map_copy(d->map), d->source, s, &operation->hosts);
+        iterations = isl_set_subtract(iterations, isl_map_range(pairs));
+    }
+    isl_map *access = isl_map_intersect_domain(isl_map_copy(sets->read[s][r]), iterations);
+    return isl_set_reset_tuple_id(isl_map_range(access));
+}
+
+/* Add a copy of the box around a set, which is taken. */
+static void add_copy(dcli_loops_sets *sets, dcli_loops_operation *operation, int way, int array, isl_set *set)
+{
+    dcli_loops_copy *copy = &operation->copy[operation->copy_count++];
+    *copy = (dcli_loops_copy){.way = way, .array = array, .rank = operation->rank};
+    name_copy(copy);
+    for (int r = 0; r < copy->rank; r++)
+        dcli_loops_bounds(sets, set, r, &copy->low[r], &copy->high[r]);
+    isl_set_free(set);
+}
+
+/* Find the outputs whose lines are gathered, and what is copied of them. The box around all that is written is copied back, so
+ * elements of it that are not written are copied there, as are those that are read first. */
+static void find_gathered(dcli_loops_sets *sets, dcli_loops_operation *operation)
+{
+    for (int k = 0; k < operation->output_count; k++) {
+        int array = operation->output[k];
+        if ((sets->tree->name[array].whole >> operation->along & 1) != 0)
+            continue;
+        operation->gathered |= 1ul << k;
+        isl_set *back = written_of(sets, operation, array);
+        isl_set *there = isl_set_subtract(dcli_loops_box(sets, isl_set_copy(back)), isl_set_copy(back));
+        for (int s = 0; s < sets->tree->statement_count; s++)
+            for (int r = 0; dcli_loops_in(operation->statements, s) && r < sets->tree->statement[s].read_count; r++) {
+                const dcli_loops_access *read = &sets->tree->statement[s].read[r];
+                if (read->is_array && read->symbol == array)
+                    there = isl_set_union(there, read_before(sets, operation, s, r));
+            }
+        if (dcli_loops_no_set(sets, isl_set_copy(there)))
+            isl_set_free(there);
+        else
+            add_copy(sets, operation, DCLI_LOOPS_THERE, array, there);
+        add_copy(sets, operation, DCLI_LOOPS_BACK, array, back);
+    }
+}
+
 /* ---- trying ------------------------------------------------------------------------------------------------------- */
 
 /* Find the elements that threads of one element read and write. */
@@ -683,6 +749,8 @@ static dcli_loops_operation *try(dcli_loops_sets *sets, dcli_loops_mask statemen
             find_elements(sets, operation);
         else if (possible)
             possible = operation->parallel = find_lines(sets, operation);
+        if (possible && along >= 0)
+            find_gathered(sets, operation);
     }
     if (possible && !sets->failed)
         return operation;

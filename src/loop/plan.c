@@ -431,8 +431,9 @@ static bool has_idle_threads(struct planner *planner, const dcli_loops_operation
     return idle;
 }
 
-/* Whether tiles of all arrays that statements write have whole lines along an axis. */
-static bool have_lines(const struct planner *planner, dcli_loops_mask statements, int axis)
+/* Whether tiles of all arrays that statements write have whole lines along an axis.
+ * @param gathered  as tiles of copies may have. */
+static bool have_lines(const struct planner *planner, dcli_loops_mask statements, int axis, bool gathered)
 {
     bool any = false;
     for (int s = 0; s < planner->tree->statement_count; s++) {
@@ -440,21 +441,24 @@ static bool have_lines(const struct planner *planner, dcli_loops_mask statements
         if (!dcli_loops_in(statements, s) || !target->is_array)
             continue;
         any = true;
-        if ((planner->tree->name[target->symbol].whole >> axis & 1) == 0)
+        const dcli_loops_name *name = &planner->tree->name[target->symbol];
+        if (((name->whole | (gathered ? name->gather : 0)) >> axis & 1) == 0)
             return false;
     }
     return any;
 }
 
-/* Try to make statements one operation on lines, along any axis. */
+/* Try to make statements one operation on lines, along any axis; lines that are gathered come last. */
 static dcli_loops_operation *try_lines(struct planner *planner, dcli_loops_mask statements,
                                        const dcli_loops_hosts *hosts)
 {
     dcli_loops_operation *operation = NULL;
     dcli_loops_why why;
-    for (int axis = 0; axis < DCL_MAX_RANK && operation == NULL && !planner->sets->failed; axis++)
-        if (have_lines(planner, statements, axis))
+    for (int n = 0; n < 2 * DCL_MAX_RANK && operation == NULL && !planner->sets->failed; n++) {
+        int axis = n % DCL_MAX_RANK;
+        if (have_lines(planner, statements, axis, n >= DCL_MAX_RANK))
             operation = dcli_loops_lines_try(planner->sets, statements, hosts, axis, &why);
+    }
     return operation;
 }
 

@@ -22,8 +22,9 @@ typedef struct dcli_loops_operand {
     char name[64];
     dcl_access access; /* OUT, INOUT, IN, VALUE, OVER */
     bool of_copy;      /* not the argument, but an array of its grid that keeps a copy of some of its elements */
-    int symbol;        /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
-    int64_t value;     /* of an integer of the plan */
+    int gathered; /* if not 0: not the argument, but an array of its grid whose tiles have all indices of axis gathered - 1 */
+    int symbol;    /* argument of the nest, or one after them: an array of the plan; -1: an integer of the plan */
+    int64_t value; /* of an integer of the plan */
     int bound; /* if not 0, the integer is the first (1 + 2 * r) or the last (2 + 2 * r) index of axis r of the box */
     int part; /* if not 0, the integer is the first (1) or the last (2) value of the loop that a thread runs last. A thread may as
                  well run parts of it, one after the other, if all outputs are as the part before has left them. */
@@ -47,7 +48,7 @@ typedef struct dcli_loops_reach {
 /** An operation as it is to be run: a body at the indices of a box of its first output, or a tile kernel whose
  *  work-items compute whole lines of the box. */
 typedef struct dcli_loops_call {
-    int operation; /* its number; -1: a copy before one */
+    int operation; /* its number; -1: a copy before or after one */
     const int64_t
         *counter; /* of the loops that the program runs around it, the outermost first; borrowed during the call */
     const char *body;

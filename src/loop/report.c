@@ -40,7 +40,7 @@ static void print_operation(const dcli_loops_plan *plan, int number, dcli_text *
         dcli_text_put(out, operation->run[l].way == DCLI_LOOPS_FREE ? "in order" : "parallel");
     }
     if (operation->along >= 0)
-        dcli_text_put(out, "; lines along axis %d", operation->along);
+        dcli_text_put(out, "; lines along axis %d%s", operation->along, operation->gathered != 0 ? ", gathered" : "");
     dcli_text_put(out, "%s\n", operation->parallel ? "" : "; one thread");
 }
 
@@ -269,8 +269,13 @@ static void explain_operation(const dcli_loops_plan *plan, int number, int inden
                           excess.estimated ? "about " : "", excess.read, tree->name[a].name, excess.box);
     }
     for (int k = 0; k < operation->copy_count; k++)
-        dcli_text_put(out, "%*sbefore it, elements of %s that other threads write are copied\n", indent + 2, "",
-                      tree->name[operation->copy[k].array].name);
+        if (operation->copy[k].way == DCLI_LOOPS_ASIDE)
+            dcli_text_put(out, "%*sbefore it, elements of %s that other threads write are copied\n", indent + 2, "",
+                          tree->name[operation->copy[k].array].name);
+    for (int k = 0; k < operation->output_count; k++)
+        if ((operation->gathered >> k & 1) != 0)
+            dcli_text_put(out, "%*sruns in a copy of %s, each of whose tiles has whole lines\n", indent + 2, "",
+                          tree->name[operation->output[k]].name);
 }
 
 /* Put the sentence, without its code, and the notes of the reason why a step is run by the program. */

@@ -118,8 +118,18 @@ static void find_reaches(struct walk *walk, const dcli_loops_operation *operatio
     walk->call.reach = walk->reach;
 }
 
+/* An operand of an operation that copies. @param aside  it is the array of copies. */
+static dcli_loops_operand operand_of(const dcli_loops_copy *copy, int along, dcl_access access, bool aside)
+{
+    dcli_loops_operand operand = {.access = access, .symbol = copy->array, .place = copy->place};
+    strcpy(operand.name, access == DCL_ACCESS_OUT ? "copy" : "from");
+    operand.of_copy = aside && copy->way == DCLI_LOOPS_ASIDE;
+    operand.gathered = aside && copy->way != DCLI_LOOPS_ASIDE ? along + 1 : 0;
+    return operand;
+}
+
 /* Issue the operation that copies a box of an array. */
-static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, const dcli_loops_copy *copy)
+static dcl_status walk_copy(struct walk *walk, const dcli_loops_operation *operation, const dcli_loops_copy *copy)
 {
     dcli_loops_call *call = &walk->copy;
     if (walk->copied != copy) {
@@ -129,15 +139,23 @@ static dcl_status walk_copy(struct walk *walk, const dcli_loops_hosts *hosts, co
         call->body = copy->body;
         call->head = call->rest = NULL;
         call->operand_count = 2;
-        call->operand[0] = (dcli_loops_operand){
-            .name = "copy", .access = DCL_ACCESS_OUT, .of_copy = true, .symbol = copy->array, .place = copy->place};
-        call->operand[1] =
-            (dcli_loops_operand){.name = "from", .access = DCL_ACCESS_IN, .symbol = copy->array, .place = copy->place};
+        call->operand[0] = operand_of(copy, operation->along, DCL_ACCESS_OUT, copy->way != DCLI_LOOPS_BACK);
+        call->operand[1] = operand_of(copy, operation->along, DCL_ACCESS_IN, copy->way == DCLI_LOOPS_BACK);
         walk->copied = copy;
     }
-    if (!find_box(walk, hosts, copy->rank, copy->low, copy->high, &call->box))
+    if (!find_box(walk, &operation->hosts, copy->rank, copy->low, copy->high, &call->box))
         return DCL_OK; /* nothing is read */
     return walk->run(walk->user, call);
+}
+
+/* Issue the copies before an operation, or those after it. */
+static dcl_status walk_copies(struct walk *walk, const dcli_loops_operation *operation, bool after)
+{
+    dcl_status status = DCL_OK;
+    for (int k = 0; k < operation->copy_count && status == DCL_OK; k++)
+        if ((operation->copy[k].way == DCLI_LOOPS_BACK) == after)
+            status = walk_copy(walk, operation, &operation->copy[k]);
+    return status;
 }
 
 static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step);
@@ -161,7 +179,6 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
 static dcl_status walk_operation(struct walk *walk, int number)
 {
     const dcli_loops_operation *operation = walk->plan->operation[number];
-    dcl_status status = DCL_OK;
     if (walk->call.operation != number) {
         walk->call.operation = number;
         walk->call.body = operation->body;
@@ -176,9 +193,10 @@ static dcl_status walk_operation(struct walk *walk, int number)
     if (!find_numbers(walk, operation))
         return DCL_OK;
     find_reaches(walk, operation);
-    for (int k = 0; k < operation->copy_count && status == DCL_OK; k++)
-        status = walk_copy(walk, &operation->hosts, &operation->copy[k]);
-    return status == DCL_OK ? walk->run(walk->user, &walk->call) : status;
+    dcl_status status = walk_copies(walk, operation, false);
+    if (status == DCL_OK)
+        status = walk->run(walk->user, &walk->call);
+    return status == DCL_OK ? walk_copies(walk, operation, true) : status;
 }
 
 static dcl_status walk_steps(struct walk *walk, const dcli_loops_step *step)

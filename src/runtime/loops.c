@@ -1,8 +1,10 @@
 /* runtime/loops.c - run the operations of a loop nest, or look at them. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "loop/scan.h"
 #include "loop/tiles.h"
 #include "runtime/host_array.h"
@@ -12,19 +14,33 @@
 #include "runtime/stream.h"
 #include "segment/box.h"
 
+/* When a nest was planned and its operations were started, for the log. */
+struct times {
+    bool taken;
+    int64_t began_ns, first_ns; /* the call; its first operation, 0: none so far */
+    int64_t starting_ns;        /* time in which operations were started */
+    int64_t operations;
+};
+
 /* A nest in progress. */
 struct nest {
     const dcl_call *call;
     const dcli_look *look; /* NULL: the nest is run; otherwise its operations are passed to it */
     dcli_loops_plan *plan;
-    dcl_array *copy[DCLI_MAX_PARAMS];   /* by argument: an array for copies of its elements; NULL: not needed so far */
-    dcl_array *own[DCLI_LOOPS_SCALARS]; /* arrays of the plan, by symbol - arg_count; NULL: not needed so far */
-    int imagined;                       /* number of the last array without storage, if the nest is looked at */
+    dcl_array *copy[DCLI_MAX_PARAMS]; /* by argument: an array for copies of its elements; NULL: not needed so far */
+    int gathered_count;
+    struct gathered {
+        int symbol, axis;
+        dcl_array *array;                  /* its tiles have all indices of the axis */
+    } gathered[2 * DCLI_LOOPS_STATEMENTS]; /* for arguments whose lines along an axis are divided */
+    dcl_array *own[DCLI_LOOPS_SCALARS];    /* arrays of the plan, by symbol - arg_count; NULL: not needed so far */
+    int imagined;                          /* number of the last array without storage, if the nest is looked at */
     int host_count;
     dcli_host_array host[DCLI_MAX_PARAMS]; /* memory of the program */
     int host_of[DCLI_MAX_PARAMS];          /* by argument: its number in `host`; -1: none */
     dcli_stream *stream;                   /* the arrays do not fit the nodes; NULL: they do */
     bool checks;                           /* operations are only checked, before they are streamed */
+    struct times times;
 };
 
 /* ---- arguments ---------------------------------------------------------------------------------------------------- */
@@ -50,7 +66,10 @@ static dcl_status describe_array(const dcl_arg *arg, dcli_loops_name *name)
             "argument %s stores only some of its elements; expected an array with all of them; use dcl_forall(), "
             "whose bodies run for the stored ones",
             arg->name);
-    return dcli_lines_find(arg->array, &name->whole);
+    status = dcli_lines_find(arg->array, &name->whole);
+    if (status == DCL_OK && dcli_array_base(arg->array) == arg->array)
+        name->gather = dcli_lines_gather(arg->array->cluster, &name->grid, name->whole);
+    return status;
 }
 
 /* How the operations of a nest access an argument. */
@@ -157,6 +176,15 @@ static dcl_array *array_of(const struct nest *nest, int symbol)
     return dcli_arg_is_host(arg) ? nest->host[nest->host_of[symbol]].array : arg->array;
 }
 
+/* @return NULL: there is no such array so far */
+static const struct gathered *find_gathered(const struct nest *nest, const dcli_loops_operand *operand)
+{
+    for (const struct gathered *g = nest->gathered; g < nest->gathered + nest->gathered_count; g++)
+        if (g->symbol == operand->symbol && g->axis == operand->gathered - 1)
+            return g;
+    return NULL;
+}
+
 static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *operand)
 {
     if (operand->access == DCL_ACCESS_OVER)
@@ -171,6 +199,8 @@ static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *opera
     arg.name = operand->name;
     if (operand->of_copy)
         arg.array = nest->copy[operand->symbol];
+    if (operand->gathered != 0)
+        arg.array = find_gathered(nest, operand)->array;
     if (arg.access != DCL_ACCESS_VALUE && !(arg.access == DCL_ACCESS_IN_KEPT && operand->access == DCL_ACCESS_IN))
         arg.access = operand->access;
     return arg;
@@ -226,10 +256,28 @@ static void release_hidden(const struct nest *nest, dcl_array *array)
     pthread_mutex_unlock(&nest->call->cluster->lock);
 }
 
+/* Make an array in which lines of an argument are gathered, unless there is one. */
+static dcl_status provide_gathered(struct nest *nest, const dcli_loops_operand *operand)
+{
+    if (find_gathered(nest, operand) != NULL)
+        return DCL_OK;
+    struct gathered *made = &nest->gathered[nest->gathered_count];
+    const dcl_grid *grid = dcli_array_grid(array_of(nest, operand->symbol));
+    dcl_map *map = dcli_lines_map(nest->call->cluster, grid, operand->gathered - 1);
+    *made = (struct gathered){.symbol = operand->symbol, .axis = operand->gathered - 1};
+    name_call(nest);
+    dcl_status status = map != NULL ? make_hidden(nest, grid, map, &made->array) : dcli_error_status();
+    nest->gathered_count += status == DCL_OK;
+    dcl_map_release(map);
+    return status;
+}
+
 /* Make the array of an operand that is none of the program's, unless there is one. */
 static dcl_status provide_array(struct nest *nest, const dcli_loops_operand *operand)
 {
     int own = operand->symbol - nest->call->arg_count;
+    if (operand->gathered != 0)
+        return provide_gathered(nest, operand);
     if (own >= 0)
         return nest->own[own] != NULL
                    ? DCL_OK
@@ -281,17 +329,8 @@ static dcl_status stream_operation(const struct nest *nest, const dcli_loops_cal
                         : dcli_stream_run(nest->stream, operation, args, host_of);
 }
 
-static dcl_status run_operation(void *user, const dcli_loops_call *operation)
+static dcl_status start_operation(const struct nest *nest, const dcli_loops_call *operation, const dcl_arg args[])
 {
-    struct nest *nest = user;
-    dcl_arg args[DCLI_LOOPS_OPERANDS];
-    for (int k = 0; k < operation->operand_count; k++) {
-        const dcli_loops_operand *operand = &operation->operand[k];
-        dcl_status status = nest->stream != NULL ? check_streamed(nest, operand) : provide_array(nest, operand);
-        if (status != DCL_OK)
-            return status;
-        args[k] = make_arg(nest, operand);
-    }
     if (nest->stream != NULL)
         return stream_operation(nest, operation, args);
     if (operation->along >= 0)
@@ -301,6 +340,27 @@ static dcl_status run_operation(void *user, const dcli_loops_call *operation)
                                 operation->operand_count, args, nest->look);
     return dcli_forall_run(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
                            operation->operand_count, args);
+}
+
+static dcl_status run_operation(void *user, const dcli_loops_call *operation)
+{
+    struct nest *nest = user;
+    struct times *times = &nest->times;
+    dcl_arg args[DCLI_LOOPS_OPERANDS];
+    for (int k = 0; k < operation->operand_count; k++) {
+        const dcli_loops_operand *operand = &operation->operand[k];
+        dcl_status status = nest->stream != NULL ? check_streamed(nest, operand) : provide_array(nest, operand);
+        if (status != DCL_OK)
+            return status;
+        args[k] = make_arg(nest, operand);
+    }
+    int64_t began_ns = times->taken ? dcli_monotonic_ns() : 0;
+    dcl_status status = start_operation(nest, operation, args);
+    if (times->taken) {
+        times->first_ns = times->operations++ == 0 ? began_ns : times->first_ns;
+        times->starting_ns += dcli_monotonic_ns() - began_ns;
+    }
+    return status;
 }
 
 /* ---- memory of the program ----------------------------------------------------------------------------------------- */
@@ -423,6 +483,20 @@ static dcl_status walk_all(struct nest *nest, dcli_loops_plan *plan)
     return status == DCL_OK ? dcli_loops_plan_walk(plan, run_operation, nest) : status;
 }
 
+/* Log how long a nest was planned: all of the call, except for the time in which its operations were started. */
+static void log_times(const struct nest *nest)
+{
+    const struct times *times = &nest->times;
+    if (!times->taken || times->operations == 0)
+        return;
+    int64_t all_ns = dcli_monotonic_ns() - times->began_ns;
+    DCLI_LOG(&nest->call->cluster->log, DCLI_LOG_INFO,
+             "dcl_loops: started %" PRId64
+             " operation%s in %.3f ms; %.3f ms of these to plan them, %.3f before the first one",
+             times->operations, times->operations == 1 ? "" : "s", (double)all_ns / 1e6,
+             (double)(all_ns - times->starting_ns) / 1e6, (double)(times->first_ns - times->began_ns) / 1e6);
+}
+
 /* Find the memory that a nest uses. If it is streamed, there must be no operations on lines: then the nest is planned
  * again. */
 static dcl_status plan_hosts(struct nest *nest, dcli_loops_name names[])
@@ -436,7 +510,7 @@ static dcl_status plan_hosts(struct nest *nest, dcli_loops_name names[])
     nest->plan = NULL;
     nest->host_count = 0;
     for (int k = 0; k < nest->call->arg_count; k++)
-        names[k].whole = 0;
+        names[k].whole = names[k].gather = 0;
     status = dcli_nest_plan_take(cluster, nest->call->text, nest->call->arg_count, names, &nest->plan);
     return status == DCL_OK ? find_hosts(nest) : status;
 }
@@ -461,8 +535,12 @@ static dcl_status walk(struct nest *nest, dcli_loops_name names[], dcli_loops_pl
         status = walk_all(nest, plan);
     for (int k = 0; k < DCLI_MAX_PARAMS; k++)
         release_hidden(nest, nest->copy[k]);
+    for (int k = 0; k < nest->gathered_count; k++)
+        release_hidden(nest, nest->gathered[k].array);
     for (int k = 0; k < DCLI_LOOPS_SCALARS; k++)
         release_hidden(nest, nest->own[k]);
+    if (nest->host_count == 0)
+        log_times(nest);
     status = close_hosts(nest, status);
     dcli_nest_plan_give(nest->call->cluster, plan, status == DCL_OK);
     return status;
@@ -494,8 +572,10 @@ static dcl_status plan_nest(const dcl_call *call, dcli_loops_name names[], dcli_
 {
     dcl_status status = check_args(call, names);
     for (int k = 0; k < call->arg_count && status == DCL_OK; k++)
-        if (dcli_arg_is_host(&call->args[k]))
+        if (dcli_arg_is_host(&call->args[k])) {
             status = dcli_lines_of_host(call->cluster, &names[k].grid, &names[k].whole);
+            names[k].gather = dcli_lines_gather(call->cluster, &names[k].grid, names[k].whole);
+        }
     if (status == DCL_OK)
         status = dcli_nest_plan_take(call->cluster, call->text, call->arg_count, names, plan_out);
     if (status != DCL_OK)
@@ -514,6 +594,8 @@ dcl_status dcli_loops_run(const dcl_call *call)
     struct nest nest = {.call = call};
     dcli_loops_name names[DCLI_MAX_PARAMS];
     dcli_loops_plan *plan;
+    if (call->cluster != NULL && call->cluster->log.level >= DCLI_LOG_INFO)
+        nest.times = (struct times){.taken = true, .began_ns = dcli_monotonic_ns()};
     dcl_status status = plan_nest(call, names, &plan);
     if (status == DCL_OK)
         status = walk(&nest, names, plan);

@@ -11,6 +11,11 @@
 dcl_status dcli_lines_find(dcl_array *array, unsigned *whole_out);
 /** The same for the program's memory. @param whole_out  none, if that cannot be known before the arrays are made. */
 dcl_status dcli_lines_of_host(dcl_cluster *cluster, const dcl_grid *grid, unsigned *whole_out);
+/** Find the axes along which lines of an array of several nodes are worth being gathered: each is an operation per step otherwise.
+ *  @param whole  axes along which they need not be. @return bit d: axis d. */
+unsigned dcli_lines_gather(const dcl_cluster *cluster, const dcl_grid *grid, unsigned whole);
+/** Make a map under which tiles of a grid have all indices of an axis. @return the map, yours; NULL: there is an error. */
+dcl_map *dcli_lines_map(dcl_cluster *cluster, const dcl_grid *grid, int axis);
 /** Run an operation on lines, or look at it. The lock is not held.
  *  @param args  [operation->operand_count]. @param look  NULL: run it. */
 dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[],

@@ -33,7 +33,8 @@ static bool same_name(const dcli_loops_name *a, const dcli_loops_name *b)
 {
     bool array = a->access != DCL_ACCESS_VALUE, real = a->type == DCL_FLOAT || a->type == DCL_DOUBLE;
     return strcmp(a->name, b->name) == 0 && a->access == b->access && a->type == b->type &&
-           (array ? a->whole == b->whole && a->any_shape == b->any_shape && dcli_grid_same_shape(&a->grid, &b->grid)
+           (array ? a->whole == b->whole && a->gather == b->gather && a->any_shape == b->any_shape &&
+                        dcli_grid_same_shape(&a->grid, &b->grid)
                   : real || a->value == b->value);
 }
 

@@ -12,7 +12,8 @@
 
 TestSuite(loops_lines, .timeout = 120);
 
-enum { ROWS = 2, COLUMNS = 1 }; /* axes that are whole, as bits: lines along axis 1 are rows */
+/* Axes that are whole, as bits: lines along axis 1 are rows. GATHERED: lines along the other axes may be gathered. */
+enum { ROWS = 2, COLUMNS = 1, GATHERED = 8 };
 
 /* Plan a nest with arrays A (input), B, C [10][10], T [10][10][10], x [10] and n = 10. */
 static dcli_loops_plan *make(const char *text, unsigned whole)
@@ -28,7 +29,7 @@ static dcli_loops_plan *make(const char *text, unsigned whole)
     };
     dcli_loops_plan *plan = NULL;
     for (size_t a = 0; a < sizeof names / sizeof names[0]; a++)
-        names[a].whole = whole;
+        names[a].whole = whole % GATHERED, names[a].gather = whole < GATHERED ? 0 : ~whole % GATHERED;
     dcl_status status = dcli_loops_plan_make(text, (int)(sizeof names / sizeof names[0]), names, &plan);
     cr_assert_eq(status, DCL_OK, "%s", dcl_error());
     return plan;
@@ -47,6 +48,15 @@ ParameterizedTestParameters(loops_lines, plans)
          "operation 0: S0 writes C; i (line 1) parallel; j (line 1) in order; lines along axis 1\n"},
         {"rows that are divided", COLUMNS, "for (i = 0; i < n; i++) for (j = 1; j < n; j++) C[i][j] += C[i][j-1];",
          "program: j (line 1)\n  operation 0: S0 writes C; i (line 1) parallel\n"},
+        {"rows that are gathered", COLUMNS | GATHERED,
+         "for (i = 0; i < n; i++) for (j = 1; j < n; j++) C[i][j] += C[i][j-1];",
+         "operation 0: S0 writes C; i (line 1) parallel; j (line 1) in order; lines along axis 1, gathered\n"},
+        {"whole lines before those that are gathered", COLUMNS | GATHERED,
+         "for (t = 0; t < n; t++) {\n for (i = 1; i < n; i++) for (j = 0; j < n; j++) B[i][j] -= 0.5 * B[i-1][j];\n"
+         " for (i = 0; i < n; i++) for (j = 1; j < n; j++) B[i][j] -= 0.5 * B[i][j-1]; }",
+         "program: t (line 1)\n"
+         "  operation 0: S0 writes B; i (line 2) in order; j (line 2) parallel; lines along axis 0\n"
+         "  operation 1: S1 writes B; i (line 3) parallel; j (line 3) in order; lines along axis 1, gathered\n"},
         {"backwards along columns", COLUMNS,
          "for (i = n - 2; i >= 0; i--) for (j = 0; j < n; j++) C[i][j] += C[i+1][j] * A[j][i];",
          "operation 0: S0 writes C; i (line 1) in order; j (line 1) parallel; lines along axis 0\n"},

@@ -107,10 +107,10 @@ Test(loops_lines, a_recurrence_is_one_operation_where_lines_are_whole)
     cr_expect_eq(run(one, &rows, "block"), 1);
     cr_expect_eq(run(two, &rows, "block,*"), 2, "one per node");
     cr_expect_eq(run(two, &rows, "cyclic(2),*"), 2, "lines with gaps between them");
-    cr_expect_geq(run(two, &rows, "*,block"), N - 1, "one per column");
+    cr_expect_eq(run(two, &rows, "*,block"), 4, "two on lines that are gathered, and two that copy results back");
     cr_expect_eq(run(one, &columns, "block"), 1);
     cr_expect_eq(run(two, &columns, "*,cyclic"), 2);
-    cr_expect_geq(run(two, &columns, "block,*"), N - 1, "one per row");
+    cr_expect_eq(run(two, &columns, "block,*"), 6, "and two that copy the last row there");
     dcl_close(one);
     dcl_close(two);
 }
@@ -167,4 +167,21 @@ Test(loops_lines, in_memory_of_the_program)
         compare(&rows, memory, small ? "streamed" : "at once");
         dcl_close(cluster);
     }
+}
+
+/* Rows of such arrays are divided among the nodes, so columns are gathered: an operation, and copies before and after it. */
+Test(loops_lines, in_memory_of_the_program_on_two_nodes)
+{
+    dcl_cluster *cluster = open_nodes(2);
+    static char memory[sizeof right];
+    fill(&columns, right, 5);
+    fill(&columns, input, 11);
+    memcpy(memory, right, sizeof memory);
+    columns.run(right, input);
+    double *C = (double *)memory, *A = (double *)input;
+    int64_t before = test_counters(cluster, DCL_ALL_NODES).tasks;
+    TEST_OK(dcl_loops(cluster, columns.text, DCL_HOST_INOUT(C, N, N), DCL_HOST_IN(A, N, N), DCL_VALUE(n)));
+    compare(&columns, memory, "on two nodes");
+    cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).tasks - before, 6);
+    dcl_close(cluster);
 }

@@ -190,8 +190,8 @@ Test(loops_random, nests_have_the_bits_of_an_interpreter)
     dcl_close(cluster);
 }
 
-/* Recurrences along lines, under maps with whole lines: each is one operation (test/loop/lines_test.c), whose work-items compute eight
- * lines together, or one, or lines with gaps between them. */
+/* Recurrences along lines: each is one operation (test/loop/lines_test.c), whose work-items compute eight lines together, or one, or lines
+ * with gaps between them. For every third nest the maps divide lines, so that these are gathered. */
 Test(loops_random, recurrences_along_lines_have_the_bits_of_an_interpreter)
 {
     static const char *const maps[4][2] = {
@@ -201,9 +201,10 @@ Test(loops_random, recurrences_along_lines_have_the_bits_of_an_interpreter)
     fill();
     for (int64_t n = seed; n < seed + cases; n++) {
         const char *const used[2][2] = {{maps[n % 4][0], maps[n % 4][1]}, {maps[n % 4][0], maps[n % 4][1]}};
+        bool divided = n % 3 == 2;
         dcli_text text = {0};
-        test_nest_lines_put(&text, n, n % 2 == 0);
-        cr_expect(run_nest(clusters[n / 4 % 2], text.bytes, n, used), "nest %" PRId64 " was refused", n);
+        test_nest_lines_put(&text, n, (n % 2 == 0) != divided);
+        cr_expect(run_nest(clusters[divided ? 0 : n / 4 % 2], text.bytes, n, used), "nest %" PRId64 " was refused", n);
         dcli_text_free(&text);
     }
     dcl_close(clusters[0]);

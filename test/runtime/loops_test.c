@@ -214,6 +214,33 @@ Test(loops, nests_that_are_parallel_in_other_loops_have_the_bits_of_sequential_c
     dcl_close(cluster);
 }
 
+static void keep_times(void *user, int level, const char *line)
+{
+    (void)level;
+    if (strstr(line, "dcl_loops: started ") != NULL)
+        snprintf(user, 400, "%s", line);
+}
+
+Test(loops, the_log_says_how_long_a_call_planned)
+{
+    dcl_config config = test_config(1);
+    char said[400] = "";
+    double all = -1, planned = -1, before = -1;
+    config.log = "info";
+    config.log_fn = keep_times;
+    config.log_user = said;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_array *y = test_array(cluster, "block", dcl_grid_1d(DCL_DOUBLE, 40));
+    TEST_OK(dcl_loops(cluster, "for (t = 0; t < 3; t++) for (i = 1; i < 40; i++) y[i] += y[0];", DCL_INOUT(y)));
+    const char *at = strstr(said, "started ");
+    cr_assert(at != NULL && sscanf(at, "started 1 operation in %lf ms; %lf ms of these to plan them, %lf before", &all,
+                                   &planned, &before) == 3,
+              "%s", said);
+    cr_expect(all >= planned && planned >= before && before > 0, "%s", said);
+    dcl_release(y);
+    dcl_close(cluster);
+}
+
 static void *run_same_nest(void *user)
 {
     dcl_cluster *cluster = user;
