@@ -50,7 +50,7 @@ class Task:
 
     def plan(self, place):
         kernel_ms = self.kernel_ms(place)
-        copies = [f"takes clEnqueue{way}Buffer {COPY_MS[place]}" for way, count in (("Write", self.bytes_in), ("Read", self.bytes_out))
+        copies = [f"rate clEnqueue{way}Buffer {MB // (1000 * COPY_MS[place])}" for way, count in (("Write", self.bytes_in), ("Read", self.bytes_out))
                   if count >= MB]
         return "; ".join(["gpu", "apart", "discrete", *copies, *([f"takes work {kernel_ms}"] if kernel_ms > 0 else [])])
 

@@ -181,6 +181,7 @@ void icd_transfer_begin(icd_transfer *transfer)
     icd_transfer **bucket = bucket_of(device, transfer->number);
     transfer->next = *bucket;
     *bucket = transfer;
+    device->transfer_count[transfer->in]++;
     if (!transfer->in)
         return;
     transfer->listed = true;
@@ -206,6 +207,7 @@ void icd_transfer_end(icd_device *device, int64_t number)
         if (transfer->number != number)
             continue;
         *at = transfer->next;
+        device->transfer_count[transfer->in]--;
         if (transfer->listed)
             unlist(device, transfer);
         device->eager_bytes -= transfer->eager;
@@ -244,7 +246,8 @@ static int64_t may_send(const icd_device *device, const icd_transfer *transfer)
 {
     if (transfer->gate != NULL && transfer->gate->status != CL_COMPLETE)
         return 0;
-    int64_t length = dcli_span_chunk(&transfer->span, transfer->moved, ICD_CHUNK), end = transfer->moved + length;
+    int64_t length = dcli_span_chunk(&transfer->span, transfer->moved, transfer->chunk_bytes),
+            end = transfer->moved + length;
     if (end <= transfer->granted)
         return length;
     return !transfer->in_place && end <= DCLI_EAGER_TRANSFER && device->eager_bytes + length <= DCLI_EAGER_SESSION
@@ -542,7 +545,7 @@ static bool hear_data(icd_device *device, const dcli_received *received)
         length == transfer->total)
         return copy_in_place(device, transfer, received);
     if (transfer == NULL || transfer->in || data->offset != transfer->moved || data->offset >= transfer->total ||
-        length != dcli_span_chunk(&transfer->span, data->offset, ICD_CHUNK))
+        length != dcli_span_chunk(&transfer->span, data->offset, transfer->chunk_bytes))
         return false;
     copy_chunk(transfer, data->offset, length, (char *)(uintptr_t)received->payload); /* only this thread ends it */
     transfer->moved += length;

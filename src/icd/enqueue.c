@@ -319,6 +319,8 @@ static cl_int move(cl_command_queue handle, cl_mem mem_handle, bool in, bool blo
         return leave(do_nothing(queue, type, blocks, count, waits, event_out));
     icd_event *event = make_event(queue, type, count, waits);
     dcli_span span = {.offset = (int64_t)offset, .row_bytes = (int64_t)bytes, .rows = 1, .slices = 1};
+    if (event != NULL)
+        event->blocks = blocks;
     if (event != NULL && in && blocks && bytes > ICD_COPIED && !queue->device->server->shares)
         icd_event_lend(event);
     status = event != NULL ? transfer(queue, mem, event, in, &span, host, 0, 0) : CL_OUT_OF_HOST_MEMORY;
@@ -401,6 +403,8 @@ static cl_int move_rect(cl_command_queue handle, cl_mem mem_handle, bool in, boo
     if (status != CL_SUCCESS)
         return leave(status);
     icd_event *event = make_event(queue, in ? CL_COMMAND_WRITE_BUFFER_RECT : CL_COMMAND_READ_BUFFER_RECT, count, waits);
+    if (event != NULL)
+        event->blocks = blocks;
     status = event == NULL ? CL_OUT_OF_HOST_MEMORY
                            : transfer(queue, mem, event, in, &span, (char *)host + outer.offset, outer.row_pitch,
                                       outer.slice_pitch);

@@ -130,6 +130,7 @@ struct icd_device {
     icd_event *pending, **pending_last;  /* events that its server has to end, in the order of their commands */
     int64_t pending_count, unsent_count; /* their number; of which it has not been sent */
     icd_transfer *transfers[ICD_BUCKETS];
+    int64_t transfer_count[2];               /* of them: reads, writes */
     icd_transfer *outgoing, **outgoing_last; /* writes that have bytes to send */
     int64_t eager_bytes;                     /* bytes of writes that were sent before they were granted */
     icd_question *questions;
@@ -147,9 +148,10 @@ struct icd_server {
     struct dcli_worker_pool *pool;
     dcli_endpoint *endpoint;
     uint64_t session;
-    int client;  /* our number as a peer */
-    bool shares; /* its processes are on this host, and can share memory */
-    bool stores; /* transfers are stored and forwarded, for comparison: DCL_FAULT=store */
+    int client;    /* our number as a peer */
+    bool shares;   /* its processes are on this host, and can share memory */
+    bool encrypts; /* its connections have keys */
+    bool stores;   /* transfers are stored and forwarded, for comparison: DCL_FAULT=store */
     pthread_t thread;
     pthread_mutex_t serving; /* held by the thread that uses the connection: locked before icd.lock, or tried */
     pthread_cond_t rested;   /* the own thread is to serve */
@@ -334,6 +336,7 @@ struct icd_event {
     cl_int status;
     bool is_user, was_set;
     bool was_sent;    /* its server knows its number */
+    bool blocks;      /* the call that makes it waits for its end */
     bool unobserved;  /* the program gets no handle of it, and does not wait for it in the call that makes it */
     int64_t transfer; /* number of the transfer of its command; 0: none */
     icd_loan *loan;   /* of a write that blocks: its memory is sent without being copied; NULL: it is copied */
@@ -361,6 +364,7 @@ struct icd_transfer {
     char *host;     /* of the first byte */
     icd_loan *loan; /* of its event; NULL: `host` is copied before it is sent */
     int64_t host_row_pitch, host_slice_pitch;
+    int64_t chunk_bytes;  /* most bytes of a chunk */
     int64_t total, moved; /* bytes: of all; that were sent or received */
     int64_t granted;      /* writes: up to where the server has asked for bytes */
     int64_t eager;        /* writes: bytes that were sent before they were granted */

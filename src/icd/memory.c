@@ -104,6 +104,19 @@ static cl_int work_queue(icd_device *device)
 
 /* ---- transfers ---- */
 
+/* How the chunks of a transfer are sent. Over encrypted connections they are small if the program waits for the transfer, or if no other one of
+ * its direction is under way. Others are so fast that small chunks save little. */
+static int64_t way_of(const icd_transfer *transfer, const icd_event *event)
+{
+    const icd_device *device = transfer->device;
+    if (device->server->stores)
+        return DCLI_STORED;
+    if (transfer->in_place)
+        return DCLI_IN_PLACE;
+    bool alone = event->blocks || device->transfer_count[transfer->in] == 0;
+    return alone && device->server->encrypts ? DCLI_IN_FINE_CHUNKS : DCLI_IN_CHUNKS;
+}
+
 cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t mem_number, icd_event *event, bool in,
                             const dcli_span *span, void *host, int64_t host_row_pitch, int64_t host_slice_pitch,
                             icd_event *gate)
@@ -124,7 +137,8 @@ cl_int icd_transfer_enqueue(icd_device *device, int64_t queue_number, int64_t me
     transfer->in_place = device->server->shares && !device->server->stores && gate == NULL && span->rows == 1 &&
                          span->slices == 1 && transfer->total > DCLI_PLACED_BYTES;
     transfer->loan = span->rows == 1 && span->slices == 1 ? event->loan : NULL;
-    int64_t way = device->server->stores ? DCLI_STORED : transfer->in_place ? DCLI_IN_PLACE : DCLI_IN_CHUNKS;
+    int64_t way = way_of(transfer, event);
+    transfer->chunk_bytes = way == DCLI_IN_FINE_CHUNKS ? dcli_span_fine(span, ICD_CHUNK) : ICD_CHUNK;
     int64_t number[] = {transfer->number,  span->offset, span->row_bytes,
                         span->rows,        span->slices, span->row_pitch,
                         span->slice_pitch, way,          0,

@@ -210,6 +210,7 @@ static bool prepare(opening *open, const dcl_config *config, const dcli_worker_a
     const char *fault = dcli_config_fault();
     server->stores = fault != NULL && strcmp(fault, "store") == 0;
     server->shares = address == NULL && dcli_worker_pool_starts(config->workers);
+    server->encrypts = !server->shares && config->keys != NULL;
     if (address != NULL)
         open->address = *address;
     return true;

@@ -467,12 +467,12 @@ typedef enum dcli_command_kind {
     DCLI_CL_MARKER,      /* number: 1: it waits for the events of its list; 0: for all commands before it; optional: so
                              many of the first events of its list may fail, and it goes on */
     DCLI_CL_BARRIER,     /* the same; commands after it wait for it */
-    DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; 1: the driver can copy in place, and sends nothing
-                             before it is granted; optional: 1 more than the node whose server sends the data, which has
+    DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; how (DCLI_IN_CHUNKS, ...; if the driver can copy in place,
+                             it sends nothing before it is granted); optional: 1 more than the node whose server sends the data, which has
                              a DCLI_CL_READ of the same transfer; 0 or none: the driver sends them; optional: so many
                              of the first events of its list may fail, and it goes on */
-    DCLI_CL_READ,  /* the same, but 1 more than the node whose server gets the data */
-    DCLI_CL_COPY,  /* object: source; number: target, offset in the source, in the target, bytes */
+    DCLI_CL_READ,       /* the same, but 1 more than the node whose server gets the data */
+    DCLI_CL_COPY,       /* object: source; number: target, offset in the source, in the target, bytes */
     DCLI_CL_COPY_RECT,  /* object: source; number: target, then source origin, target origin, region (3 each), row and
                               slice pitch of the source, of the target */
     DCLI_CL_FILL,       /* object: buffer; number: offset, bytes, bytes of the pattern; word: the pattern */

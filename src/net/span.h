@@ -20,8 +20,11 @@ typedef struct dcli_span {
 enum { DCLI_SPAN_NUMBERS = 6 };
 
 /** How a transfer between driver and server is to be done. DCLI_IN_PLACE: the driver can copy in the memory of the buffer. DCLI_STORED:
- *  it is held as a whole between the network and the device, for comparison. */
-enum { DCLI_IN_CHUNKS, DCLI_IN_PLACE, DCLI_STORED };
+ *  it is held as a whole between the network and the device, for comparison. DCLI_IN_FINE_CHUNKS: see dcli_span_fine(). */
+enum { DCLI_IN_CHUNKS, DCLI_IN_PLACE, DCLI_STORED, DCLI_IN_FINE_CHUNKS };
+
+/* A transfer in fine chunks has eight of them at least, unless they would have fewer bytes than this. */
+enum { DCLI_LEAST_CHUNK = 256 << 10, DCLI_LEAST_CHUNKS = 8 };
 
 /* Most bytes that a driver sends before they are granted: of one write, and of all writes of a session that have not begun. */
 enum { DCLI_EAGER_TRANSFER = 4 << 20, DCLI_EAGER_SESSION = 32 << 20 };
@@ -56,6 +59,15 @@ static inline bool dcli_span_read(const int64_t number[DCLI_SPAN_NUMBERS], int64
 
 /** Bytes of the whole transfer. */
 static inline int64_t dcli_span_bytes(const dcli_span *span) { return span->row_bytes * span->rows * span->slices; }
+
+/** Most bytes of a fine chunk, if other chunks of the session have at most `most`. While the first chunk of a transfer is encrypted, sent and
+ *  received, the stages after these have nothing to do, and so have the stages before the last ones at the end. Small
+ *  chunks shorten that. They cost more, so they are for transfers that no others overlap. */
+static inline int64_t dcli_span_fine(const dcli_span *span, int64_t most)
+{
+    const int64_t page = 4096, part = dcli_span_bytes(span) / DCLI_LEAST_CHUNKS;
+    return dcli_min(most, dcli_max(DCLI_LEAST_CHUNK, (part + page - 1) / page * page));
+}
 
 /** Length of the chunk that begins at `offset` of the transfer, for chunks of at most `most` bytes. */
 static inline int64_t dcli_span_chunk(const dcli_span *span, int64_t offset, int64_t most)

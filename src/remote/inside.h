@@ -111,8 +111,9 @@ typedef struct dcli_object {
         struct {
             dcli_task *task; /* NULL: its command has ended */
             dcli_span span;
-            int peer;      /* the driver, or the server that has the other end */
-            int64_t eager; /* to a server: bytes that may be sent before they are granted */
+            int peer;            /* the driver, or the server that has the other end */
+            int64_t eager;       /* to a server: bytes that may be sent before they are granted */
+            int64_t chunk_bytes; /* most bytes of a chunk */
             int64_t total, granted, arrived, submitted;
             int64_t due_ns;            /* small, from a server: when it is granted if it has not come; 0: not begun */
             int64_t ended;             /* bytes of a write of which the end was noticed */

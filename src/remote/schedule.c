@@ -725,7 +725,8 @@ static dcl_status take_transfer(dcli_remote *remote, const dcli_msg_command *com
     transfer->transfer.span = span;
     transfer->transfer.total = dcli_span_bytes(&span);
     transfer->transfer.peer = (int)peer;
-    int64_t way = command->number[1 + DCLI_SPAN_NUMBERS];
+    int64_t way = command->number[1 + DCLI_SPAN_NUMBERS], chunk_bytes = remote->terms.chunk_bytes;
+    transfer->transfer.chunk_bytes = way == DCLI_IN_FINE_CHUNKS ? dcli_span_fine(&span, chunk_bytes) : chunk_bytes;
     transfer->transfer.stored = way == DCLI_STORED &&
                                 transfer->transfer.total <= DCLI_MOST_STORED - remote->stored_bytes &&
                                 peer == remote->terms.client;

@@ -385,7 +385,8 @@ static void lend_more(dcli_remote *remote, dcli_object *transfer)
 {
     int64_t end = dcli_min(end_of_reads(remote, transfer), transfer->transfer.total);
     while (transfer->transfer.lent < end) {
-        int64_t length = dcli_span_chunk(&transfer->transfer.span, transfer->transfer.lent, remote->terms.chunk_bytes);
+        int64_t length =
+            dcli_span_chunk(&transfer->transfer.span, transfer->transfer.lent, transfer->transfer.chunk_bytes);
         dcli_message message = {.kind = DCLI_MSG_DATA,
                                 .epoch = remote->terms.session,
                                 .data = {.transfer = transfer->number, .offset = transfer->transfer.lent}};
@@ -587,7 +588,7 @@ static void read_more(dcli_remote *remote, dcli_task *task)
     int64_t total = transfer->transfer.total, end = end_of_reads(remote, transfer);
     while (transfer->transfer.submitted < total && task->status == CL_SUCCESS && transfer->transfer.submitted < end) {
         int64_t offset = transfer->transfer.submitted,
-                length = dcli_span_chunk(&transfer->transfer.span, offset, remote->terms.chunk_bytes);
+                length = dcli_span_chunk(&transfer->transfer.span, offset, transfer->transfer.chunk_bytes);
         dcli_chunk *chunk = make_chunk(transfer, offset, length);
         if (chunk != NULL)
             chunk->bytes = dcli_buffers_take(remote->terms.buffers, (size_t)length);
@@ -657,7 +658,7 @@ dcl_status dcli_transfer_data(dcli_remote *remote, int from, dcli_received *rece
     dcli_task *task = transfer->transfer.task;
     if (task == NULL || from != transfer->transfer.peer || task->kind != DCLI_CL_WRITE || transfer->transfer.in_place ||
         data->offset != transfer->transfer.arrived || data->offset >= transfer->transfer.total ||
-        length != dcli_span_chunk(&transfer->transfer.span, data->offset, remote->terms.chunk_bytes))
+        length != dcli_span_chunk(&transfer->transfer.span, data->offset, transfer->transfer.chunk_bytes))
         return broken("are out of place");
     int64_t ahead = is_between_servers(remote, transfer) ? DCLI_PEER_EAGER : DCLI_EAGER_TRANSFER;
     if (data->offset + length > dcli_max(transfer->transfer.granted, ahead))

@@ -256,7 +256,7 @@ static void send_data(fuzz_input *input)
     int64_t length = 1 + fuzz_below(input, 200);
     if (right && transfer != NULL && transfer->moved < transfer->total) {
         message.data.offset = transfer->moved;
-        length = dcli_span_chunk(&transfer->span, transfer->moved, ICD_CHUNK);
+        length = dcli_span_chunk(&transfer->span, transfer->moved, transfer->chunk_bytes);
     } else if (right && message.data.transfer == DCLI_OUTPUT_TRANSFER)
         message.data.offset = device->printed;
     else if (right)

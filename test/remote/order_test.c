@@ -452,6 +452,55 @@ Test(order, a_stored_write_waits_for_its_last_chunk)
     }
 }
 
+/* The driver may ask for fine chunks: eight at least, of 256 KB at least. */
+Test(order, fine_chunks_are_an_eighth)
+{
+    static const struct {
+        int64_t bytes, first;
+    } cases[] = {{100, 100},
+                 {256 << 10, 256 << 10},
+                 {1 << 20, 256 << 10},
+                 {4 << 20, 512 << 10},
+                 {(4 << 20) + 8, (512 << 10) + 4096},
+                 {8 << 20, 1 << 20},
+                 {64 << 20, 1 << 20}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        dcli_span span = {.row_bytes = cases[c].bytes, .rows = 1, .slices = 1};
+        int64_t first = dcli_span_chunk(&span, 0, dcli_span_fine(&span, DCLI_REMOTE_CHUNK));
+        cr_expect_eq(first, cases[c].first, "%" PRId64 " bytes begin with %" PRId64, cases[c].bytes, first);
+    }
+}
+
+/* A server takes the chunks of a write as long as the driver has said that they are, and no others. */
+Test(order, a_write_says_how_long_its_chunks_are)
+{
+    static char bytes[DCLI_REMOTE_CHUNK];
+    for (int fine = 0; fine < 2; fine++) {
+        scene s;
+        dcli_endpoint *driver;
+        open_chunks(&s, &driver);
+        command(&s, (dcli_msg_command){
+                        DCLI_CL_WRITE, OTHER, QUEUE, FIRST,
+                        NUMBERS(60, 0, DCLI_REMOTE_CHUNK, 1, 1, 0, 0, fine ? DCLI_IN_FINE_CHUNKS : DCLI_IN_CHUNKS)});
+        for (int64_t at = 0, length; at < DCLI_REMOTE_CHUNK; at += length) {
+            length = fine ? DCLI_LEAST_CHUNK : DCLI_REMOTE_CHUNK;
+            dcli_received wrong = {.from = 1, .payload = bytes, .payload_bytes = (size_t)length / 2};
+            wrong.message.kind = DCLI_MSG_DATA;
+            wrong.message.data = (dcli_msg_data){.transfer = 60, .offset = at};
+            cr_expect_eq(dcli_transfer_data(s.remote, 1, &wrong), DCL_ERR_PROTOCOL);
+            dcli_received right = wrong;
+            right.payload_bytes = (size_t)length;
+            cr_assert_eq(dcli_transfer_data(s.remote, 1, &right), DCL_OK, "%s", dcl_error());
+            dcli_tasks_look(s.remote);
+        }
+        cr_expect_eq(s.remote->outstanding, fine ? DCLI_REMOTE_CHUNK / DCLI_LEAST_CHUNK : 1);
+        dcli_queues_flush(s.remote);
+        await_ends(&s);
+        cr_expect_eq(s.remote->ended_count, 1);
+        close_chunks(&s, driver);
+    }
+}
+
 /* All stored transfers have a common limit: a write that would exceed it goes in chunks. What has ended does not count. */
 Test(order, stored_transfers_have_a_common_limit)
 {
