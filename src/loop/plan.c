@@ -646,6 +646,7 @@ static dcl_status plan_all(dcli_loops_plan *plan, dcli_loops_complaints *complai
 struct change {
     bool split;        /* each statement that writes an array has variables of its own (loop/split.c) */
     bool cut;          /* loops are cut where statements meet the elements that they read (loop/cut.c) */
+    uint32_t folded;   /* bit v: variable v is replaced by its value */
     uint32_t expanded; /* bit v: variable v becomes an array */
     dcl_grid grid[DCLI_LOOPS_SCALARS];
 };
@@ -653,11 +654,13 @@ struct change {
 /* @return whether the tree was changed, or need not be. */
 static bool change_tree(dcli_loops_tree *tree, const struct change *change)
 {
+    if (change->folded != 0 && !dcli_loops_tree_fold(tree, change->folded))
+        return false;
     if (change->expanded != 0 && !dcli_loops_tree_expand(tree, change->expanded, change->grid))
         return false;
     if (change->cut)
         return dcli_loops_tree_cut(tree);
-    return !change->split || dcli_loops_tree_split(tree) || change->expanded != 0;
+    return !change->split || dcli_loops_tree_split(tree) || (change->expanded | change->folded) != 0;
 }
 
 static dcl_status divide_subscripts(dcli_loops_plan *plan, dcli_loops_complaints *complaints)
@@ -723,11 +726,14 @@ static bool find_grid(dcli_loops_sets *sets, int variable, dcl_grid *grid_out)
     return true;
 }
 
-/* Record in `change` that variables become arrays, except those whose arrays would be too large. */
+/* Record in `change` that variables are replaced by their values, or become arrays, except those whose arrays would be too
+ * large. */
 static void expand(struct change *change, dcli_loops_plan *plan, uint32_t variables)
 {
     for (int v = 0; v < DCLI_LOOPS_SCALARS && plan->sets != NULL; v++)
-        if ((variables >> v & 1) != 0 && find_grid(plan->sets, v, &change->grid[v]))
+        if ((variables >> v & 1) != 0 && dcli_loops_tree_is_constant(plan->tree, v))
+            change->folded |= (uint32_t)1 << v;
+        else if ((variables >> v & 1) != 0 && find_grid(plan->sets, v, &change->grid[v]))
             change->expanded |= (uint32_t)1 << v;
 }
 
@@ -783,7 +789,7 @@ static void plan_again(const char *text, int count, const dcli_loops_name names[
         dcli_loops_complaints more = {.text = text};
         dcli_loops_plan *other = dcli_calloc(1, sizeof *other);
         bool made = other != NULL && make_plan(text, count, names, &change, &more, other) == DCL_OK;
-        uint32_t before = change.expanded;
+        uint32_t expanded = change.expanded, folded = change.folded;
         if (made && more.count == 0 && (complaints->count > 0 || other->in_order < (*plan)->in_order)) {
             exchange(plan, &other, complaints);
         } else if (made && more.count > 0) {
@@ -793,7 +799,7 @@ static void plan_again(const char *text, int count, const dcli_loops_name names[
         }
         dcli_loops_complaints_free(&more);
         dcli_loops_plan_free(other);
-        if (change.expanded == before)
+        if (change.expanded == expanded && change.folded == folded)
             return;
     }
 }

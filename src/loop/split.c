@@ -2,13 +2,16 @@
  *
  * Every operation computes the variables that it uses itself. So statements that use one variable must be one
  * operation, unless each has its own: assignments to variables are repeated, under other names, for the second of
- * these statements and all later ones. A variable that carries values from one operation to another becomes an
- * array, with an element for each iteration of the loops around its declaration. */
+ * these statements and all later ones. A variable that carries values from one operation to another is replaced by its
+ * value, if that is computed of numbers and arguments only. Otherwise it becomes an array, with an element for each
+ * iteration of the loops around its declaration. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "loop/tree.h"
+
+enum { MOST_EXPRESSIONS = 64 }; /* of a value that takes the place of a variable */
 
 /* A set of variables: bit v is variable v. */
 typedef uint32_t variables;
@@ -132,6 +135,104 @@ bool dcli_loops_tree_split(dcli_loops_tree *tree)
     }
     tree->node_count = dcli_loops_number_nodes(tree->first, 0);
     return tree->statement_count > count;
+}
+
+/* ---- variables as expressions --------------------------------------------------------------------------------------- */
+
+static bool is_constant(const dcli_loops_tree *tree, int variable, int *left);
+
+/* The only assignment to a variable. @return NULL: there are several, or none */
+static const dcli_loops_statement *definition_of(const dcli_loops_tree *tree, int variable)
+{
+    const dcli_loops_statement *found = NULL;
+    for (int s = 0; s < tree->statement_count; s++) {
+        const dcli_loops_access *target = &tree->statement[s].target;
+        if (target->is_array || target->symbol != variable)
+            continue;
+        if (found != NULL)
+            return NULL;
+        found = &tree->statement[s];
+    }
+    return found;
+}
+
+/* Whether a value is computed of numbers and arguments by a few operators: functions may take long, and each thread would call
+ * them. @param left  number of expressions that it may have; reduced by those that it has, with the values of its variables. */
+static bool is_computed_quickly(const dcli_loops_tree *tree, const dcli_loops_expr *expr, int *left)
+{
+    if (--*left < 0 || expr->kind == DCLI_LOOPS_EXPR_COUNTER || expr->kind == DCLI_LOOPS_EXPR_ELEMENT ||
+        expr->kind == DCLI_LOOPS_EXPR_CALL ||
+        (expr->kind == DCLI_LOOPS_EXPR_SCALAR && !is_constant(tree, expr->symbol, left)))
+        return false;
+    for (const dcli_loops_expr *item = expr->first; item != NULL; item = item->next)
+        if (!is_computed_quickly(tree, item, left))
+            return false;
+    return true;
+}
+
+static bool is_constant(const dcli_loops_tree *tree, int variable, int *left)
+{
+    const dcli_loops_statement *definition = definition_of(tree, variable);
+    if (definition == NULL || definition->depth > 0 || definition->test_count > 0 || definition->reads_target)
+        return false;
+    for (int s = 0; s < tree->statement_count; s++)
+        if ((read_by(&tree->statement[s]) >> variable & 1) != 0 &&
+            tree->statement[s].node->order <= definition->node->order)
+            return false;
+    return is_computed_quickly(tree, definition->value, left);
+}
+
+bool dcli_loops_tree_is_constant(const dcli_loops_tree *tree, int variable)
+{
+    int left = MOST_EXPRESSIONS;
+    return is_constant(tree, variable, &left);
+}
+
+/* Put the values of variables into an expression, with the conversion of their assignments. @return false: no memory */
+static bool insert_values(dcli_loops_tree *tree, dcli_loops_expr *expr, variables constants)
+{
+    if (expr->kind == DCLI_LOOPS_EXPR_SCALAR && (constants >> expr->symbol & 1) != 0) {
+        dcli_loops_expr *value = dcli_loops_expr_copy(tree, definition_of(tree, expr->symbol)->value, NULL, NULL);
+        if (value == NULL || !insert_values(tree, value, ~(variables)0)) /* it is computed of constants only */
+            return false;
+        snprintf(expr->text, sizeof expr->text, "%s", tree->scalar[expr->symbol].type);
+        expr->kind = DCLI_LOOPS_EXPR_CAST;
+        expr->read = -1;
+        expr->first = value;
+        return true;
+    }
+    for (dcli_loops_expr *item = expr->first; item != NULL; item = item->next)
+        if (!insert_values(tree, item, constants))
+            return false;
+    return true;
+}
+
+/* @param number  [DCLI_LOOPS_READS] by read: its new number. */
+static void renumber_reads(dcli_loops_expr *expr, const int number[])
+{
+    if ((expr->kind == DCLI_LOOPS_EXPR_ELEMENT || expr->kind == DCLI_LOOPS_EXPR_SCALAR) && expr->read >= 0)
+        expr->read = number[expr->read];
+    for (dcli_loops_expr *item = expr->first; item != NULL; item = item->next)
+        renumber_reads(item, number);
+}
+
+bool dcli_loops_tree_fold(dcli_loops_tree *tree, uint32_t constants)
+{
+    for (int s = 0; s < tree->statement_count; s++) {
+        dcli_loops_statement *statement = &tree->statement[s];
+        dcli_loops_expr *value = (dcli_loops_expr *)statement->value;
+        int number[DCLI_LOOPS_READS], count = 0;
+        if (!insert_values(tree, value, constants))
+            return false;
+        for (int r = 0; r < statement->read_count; r++) {
+            number[r] = count;
+            if (statement->read[r].is_array || (constants >> statement->read[r].symbol & 1) == 0)
+                statement->read[count++] = statement->read[r];
+        }
+        statement->read_count = count;
+        renumber_reads(value, number);
+    }
+    return true;
 }
 
 /* ---- variables as arrays -------------------------------------------------------------------------------------------- */

@@ -166,6 +166,12 @@ dcli_loops_expr *dcli_loops_expr_copy(dcli_loops_tree *tree, const dcli_loops_ex
                                       const int loop[]);
 /** Number a node, those inside of it and those after it, from `order` on. @return the next number */
 int dcli_loops_number_nodes(dcli_loops_node *node, int order);
+/** Whether a variable is assigned once, outside of all loops, a value that is computed of numbers, arguments and such variables by
+ *  a few operators. */
+bool dcli_loops_tree_is_constant(const dcli_loops_tree *tree, int variable);
+/** Put the values of constant variables in their places. Their assignments stay, without a use.
+ *  @param constants  bit v is variable v. @return false: no memory; then the tree is incomplete. */
+bool dcli_loops_tree_fold(dcli_loops_tree *tree, uint32_t constants);
 /** Make variables arrays, with an element for each iteration of the loops around their declaration. They follow the
  *  arguments.
  *  @param scalars  bit v is variable v.

@@ -103,6 +103,11 @@ ParameterizedTestParameters(loops_plan, plans)
          "for (i = 0; i < n; i++) {\n double s = x[i];\n y[i] = s;\n for (j = 0; j < n; j++) C[j][i] = s; }",
          "operation 0: S0 S1 writes y; i (line 1) parallel\n"
          "operation 1: S2 S3 writes C; i (line 1) parallel; j (line 4) parallel\n"},
+        {"constants with users in two operations",
+         "double s = 0.5 * n, r; r = s - 1; for (t = 0; t < n; t++) {\n for (i = 1; i < 9; i++) y[i] = s * x[i-1];\n"
+         " for (i = 1; i < 9; i++) x[i] = r * y[i+1]; }",
+         "program: t (line 1)\n  operation 0: S2 writes y; i (line 2) parallel\n"
+         "  operation 1: S3 writes x; i (line 3) parallel\n"},
         {"a variable from the iteration before", "double s = 0; for (i = 0; i < n; i++) { s += x[i]; y[i] = s; }",
          "operation 0: S0 writes s; one thread\nprogram: i (line 1); nothing in parallel\n"
          "  operation 1: S1 writes s; one thread\n  operation 2: S2 writes y; one thread\n"},

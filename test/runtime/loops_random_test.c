@@ -1,7 +1,7 @@
 /* test/runtime/loops_random_test.c - tests random loop nests: what DCL makes of them has the bits that an interpreter of the
  * parsed nest computes, one iteration after the other. Nearly all are accepted; refused ones must have a message.
  *
- * TEST_NESTS sets the number of nests, TEST_SEED the first one. */
+ * TEST_NESTS sets the number of nests, TEST_SEED the first one, TEST_WORKERS the workers of two nodes (local:2). */
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -173,11 +173,22 @@ static int64_t setting(const char *name, int64_t otherwise)
     return text != NULL ? atoll(text) : otherwise;
 }
 
+/* Two nodes: of the test's process, unless workers are asked for. */
+static dcl_cluster *open_two(void)
+{
+    dcl_config config = test_config(2);
+    config.workers = getenv("TEST_WORKERS");
+#ifdef TEST_DCL
+    config.program = TEST_DCL;
+#endif
+    return test_open(&config);
+}
+
 Test(loops_random, nests_have_the_bits_of_an_interpreter)
 {
     static const int64_t wrong_once[] = {564, 590, 1363};
     int64_t cases = setting("TEST_NESTS", CASES), seed = setting("TEST_SEED", 1), accepted = 0;
-    dcl_cluster *cluster = open_nodes(2);
+    dcl_cluster *cluster = open_two();
     fill();
     bool again = getenv("TEST_SEED") == NULL;
     for (size_t k = 0; again && k < sizeof wrong_once / sizeof wrong_once[0]; k++)
@@ -197,7 +208,7 @@ Test(loops_random, recurrences_along_lines_have_the_bits_of_an_interpreter)
     static const char *const maps[4][2] = {
         {"block", "block,*"}, {"block", "*,block"}, {"cyclic(2)", "cyclic(2),*"}, {"cyclic", "*,cyclic(3)"}};
     int64_t cases = setting("TEST_NESTS", CASES), seed = setting("TEST_SEED", 1);
-    dcl_cluster *clusters[2] = {open_nodes(2), open_nodes(1)};
+    dcl_cluster *clusters[2] = {open_two(), open_nodes(1)};
     fill();
     for (int64_t n = seed; n < seed + cases; n++) {
         const char *const used[2][2] = {{maps[n % 4][0], maps[n % 4][1]}, {maps[n % 4][0], maps[n % 4][1]}};

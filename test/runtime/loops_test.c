@@ -171,11 +171,15 @@ NEST(repeated, for (int i = 0; i < n; i++) {
     w[i + 1] = s * y[i];
     z[i] = s;
 })
+NEST(constants, double p = n / 7.0; float q = p - 1.5; double r = p * q; for (int t = 0; t < 3; t++) {
+    for (int i = 1; i < n; i++) w[i] = p * z[i - 1] + q;
+    for (int i = 1; i < n; i++) z[i] = q * w[i + 1] / r;
+})
 /* clang-format on */
 
 /* No loop is parallel as it is written. In the first nests no counter follows from the element alone: threads are numbered by sums of
- * counters. The others read elements that change on the way: their loops are cut there. In the last one, the operations
- * on w and on z both compute the variable. */
+ * counters. The others read elements that change on the way: their loops are cut there. In `repeated`, the
+ * operations on w and on z both compute the variable; in `constants`, the variables are replaced by their values. */
 Test(loops, nests_that_are_parallel_in_other_loops_have_the_bits_of_sequential_c)
 {
     enum { N = 23, LENGTH = 4 * N };
@@ -188,7 +192,8 @@ Test(loops, nests_that_are_parallel_in_other_loops_have_the_bits_of_sequential_c
                  {"pivot", pivot_text, pivot_run},
                  {"diagonal", diagonal_text, diagonal_run},
                  {"shifted", shifted_text, shifted_run},
-                 {"repeated", repeated_text, repeated_run}};
+                 {"repeated", repeated_text, repeated_run},
+                 {"constants", constants_text, constants_run}};
     dcl_config config = test_config(2);
     char said[400] = "";
     config.log = "warn";
