@@ -684,9 +684,9 @@ static void read_log(void *user, int level, const char *line)
     (void)user;
     double started, planned, before;
     const char *said = strstr(line, "dcl_loops: started ");
+    said = said != NULL ? strstr(said, " in ") : NULL;
     if (said != NULL &&
-        sscanf(said, "dcl_loops: started %*d operation%*[s] in %lf ms; %lf ms of these to plan them, %lf", &started,
-               &planned, &before) == 3) {
+        sscanf(said, " in %lf ms; %lf ms of these to plan them, %lf", &started, &planned, &before) == 3) {
         planned_us = planned * 1e3;
         before_us = before * 1e3;
     } else if (level <= 1) {
