@@ -169,6 +169,12 @@ void dcli_stealing_close(dcli_worker *worker)
     worker->as_node->stealing = NULL;
 }
 
+int dcli_stealing_others(const dcli_worker *worker)
+{
+    const dcli_stealing *stealing = worker->as_node->stealing;
+    return stealing != NULL ? stealing->asking.count : 0;
+}
+
 int64_t dcli_stealing_bytes(const dcli_worker *worker)
 {
     const dcli_stealing *stealing = worker->as_node != NULL ? worker->as_node->stealing : NULL;
@@ -290,7 +296,7 @@ static int64_t lend_count(dcli_worker *worker, int thief, const dcli_offer *last
                               .message_ns = near ? NEAR_NS : or_else(dcli_cost_least_ns(&known->message_ns), FAR_NS)};
     int64_t idle = own->running_first == own->running_count;
     return dcli_min(dcli_min(dcli_lend_count(&c), last->waiting - idle),
-                    dcli_lend_at_once(worker->terms.node_count - 1));
+                    dcli_lend_at_once(dcli_stealing_others(worker)));
 }
 
 void dcli_stealing_asked(dcli_worker *worker, int thief, const dcli_msg_hungry *hungry)

@@ -81,6 +81,9 @@ void dcli_stealing_leave(dcli_worker *worker);
 void dcli_stealing_members(dcli_worker *worker);
 /** Free, while the device is open. */
 void dcli_stealing_close(dcli_worker *worker);
+/** Number of other nodes that are present now, at most DCLI_ASK_MOST; 0 without stealing. (terms.node_count counts places for
+ *  nodes that may join, too.) */
+int dcli_stealing_others(const dcli_worker *worker);
 
 /* ---- decisions (stealing.c) ---- */
 

@@ -96,10 +96,8 @@ int64_t dcli_window_share(dcli_worker *worker, const dcli_entry *entry, int64_t 
     *possible_out = possible;
     if (lends_always(worker->as_node))
         return dcli_max(1, possible / SHARES);
-    /* node_count has places for nodes that may join; nodes that are there ask each other, up to a number */
-    const dcli_stealing *stealing = worker->as_node->stealing;
     return dcli_lend_launch(possible, possible == plan->fine_count, dcli_exec_batch_ns(worker, entry, batch),
-                            stealing != NULL ? stealing->asking.count : 0);
+                            dcli_stealing_others(worker));
 }
 
 bool dcli_window_is_part(const dcli_running *running)
