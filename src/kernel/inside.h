@@ -131,6 +131,16 @@ static inline int dcli_inside_first_token(const dcli_body *body, int a)
     return body->inside->place[p].name;
 }
 
+/** The place whose name is token t; NULL: none. */
+static inline const dcli_place *dcli_inside_place(const dcli_body *body, int t)
+{
+    const struct dcli_body_inside *inside = body->inside;
+    for (int64_t p = 0; p < inside->place_count; p++)
+        if (inside->place[p].name == t)
+            return &inside->place[p];
+    return NULL;
+}
+
 /** Whether the body is a contraction: its sum is a chain of fused multiply-adds. */
 static inline bool dcli_inside_is_chain(const dcli_body *body) { return body->inside->contraction.end > 0; }
 

@@ -16,14 +16,6 @@ struct names {
     int token[MOST_NAMES], count;
 };
 
-static const dcli_place *place_at(const dcli_body *body, int t)
-{
-    for (int64_t p = 0; p < body->inside->place_count; p++)
-        if (body->inside->place[p].name == t)
-            return &body->inside->place[p];
-    return NULL;
-}
-
 static bool is_named(const dcli_body *body, const struct names *names, int t)
 {
     for (int n = 0; n < names->count; n++)
@@ -37,7 +29,7 @@ static bool is_named(const dcli_body *body, const struct names *names, int t)
 static bool varies(const dcli_body *body, const struct names *names, int first, int end)
 {
     for (int t = first; t < end; t++) {
-        const dcli_place *place = place_at(body, t);
+        const dcli_place *place = dcli_inside_place(body, t);
         if (place == NULL) {
             if (dcli_token_kind_of(&body->inside->tokens, t) == DCLI_TOKEN_NAME && is_named(body, names, t))
                 return true;

@@ -30,16 +30,6 @@ static operand of_number(const dcli_tokens *tokens, int t)
     return !hexadecimal && text[token->length - 1] == 'f' ? SINGLE : UNKNOWN;
 }
 
-/* The place whose name is token t; NULL: none. */
-static const dcli_place *place_at(const dcli_body *body, int t)
-{
-    const struct dcli_body_inside *inside = body->inside;
-    for (int64_t p = 0; p < inside->place_count; p++)
-        if (inside->place[p].name == t)
-            return &inside->place[p];
-    return NULL;
-}
-
 /* Whether a token has the spelling of token t. */
 static bool same(const dcli_tokens *tokens, int t, int other)
 {
@@ -66,7 +56,7 @@ static bool is_index(const dcli_body *body, int t)
 static operand operand_at(const dcli_body *body, int t, int *last_out)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
-    const dcli_place *place = place_at(body, t);
+    const dcli_place *place = dcli_inside_place(body, t);
     const dcli_param *param = dcli_param_at(body, t);
     *last_out = place != NULL ? place->close : t;
     if (place != NULL)
@@ -93,7 +83,7 @@ static bool knows_all_names(const dcli_body *body)
 {
     const dcli_tokens *tokens = &body->inside->tokens;
     for (int t = 0; t < tokens->count; t++) {
-        const dcli_place *place = place_at(body, t);
+        const dcli_place *place = dcli_inside_place(body, t);
         if (place != NULL)
             t = place->close;
         else if (dcli_token_kind_of(tokens, t) == DCLI_TOKEN_NAME && !dcli_token_in(tokens, t, "float const if else") &&

@@ -49,9 +49,27 @@ static void emit_loop_from(dcli_nest *nest, int m, const char *first)
 
 void dcli_emit_loop(dcli_nest *nest, int m) { emit_loop_from(nest, m, "0"); }
 
+/* Whether an access is one of two that the body chooses between, as in `i > j ? A(i,j) : B(i,j)`. Both are contiguous along the
+ * innermost axis. */
+static bool is_alternative(const dcli_nest *nest, int a)
+{
+    const dcli_body *body = nest->body;
+    const dcli_tokens *tokens = &body->inside->tokens;
+    for (int64_t p = 0; p < body->inside->place_count; p++) {
+        const dcli_place *first = &body->inside->place[p], *second = dcli_inside_place(body, first->close + 2);
+        if (second != NULL && (first->access == a || second->access == a) &&
+            dcli_token_is(tokens, first->name - 1, "?") && dcli_token_is(tokens, first->close + 1, ":") &&
+            dcli_token_in(tokens, second->close + 1, "; ) ,") &&
+            body->access[first->access].unit_axis == nest->innermost &&
+            body->access[second->access].unit_axis == nest->innermost)
+            return true;
+    }
+    return false;
+}
+
 /* Whether an input that the body may read under a condition is read in any case. dcl_unit may do that (kernel/body.h), and LLVM 17
  * otherwise reads the elements of such a vector one by one, each behind a branch. This is limited to arrays of which the body reads several
- * elements, because neighbours are probably in the caches. */
+ * elements, because neighbours are probably in the caches, and to alternatives: LLVM does not vectorize a loop that chooses between two addresses. */
 static bool is_read_early(const dcli_nest *nest, int a)
 {
     const dcli_body *body = nest->body;
@@ -59,10 +77,10 @@ static bool is_read_early(const dcli_nest *nest, int a)
     bool others = false;
     for (int b = 0; b < body->access_count; b++)
         others |= b != a && body->access[b].param == access->param;
-    return others && nest->variant == DCLI_VARIANT_UNIT && body->inside->has_condition && !body->inside->has_loop &&
+    return nest->variant == DCLI_VARIANT_UNIT && body->inside->has_condition && !body->inside->has_loop &&
            access->reach == DCLI_REACH_AFFINE && body->params[access->param].access == DCL_ACCESS_IN &&
            body->params[access->param].type != DCL_HALF && body->inside->access_inner_count[a] == 0 &&
-           access->unit_axis == nest->innermost;
+           access->unit_axis == nest->innermost && (others || is_alternative(nest, a));
 }
 
 /* Emit the user's text. @param held  its comparisons of indices are held (kernel/stretch.h). */

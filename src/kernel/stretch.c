@@ -122,7 +122,7 @@ static dcl_status add_comparison(dcli_body *body, int t)
     const dcli_tokens *tokens = &inside->tokens;
     int first = sum_begin(body, t), end = sum_end(body, t + 1);
     if (first == t || end == t + 1 || !is_comparison(body, first, end) ||
-        (first > 0 && !dcli_token_in(tokens, first - 1, "( && || ? : = , ; { } return")) ||
+        (first > 0 && !dcli_token_in(tokens, first - 1, "( && || ? : = += -= *= /= &= |= ^= , ; { } return")) ||
         (end < tokens->count && !dcli_token_in(tokens, end, ") && || ? : , ; }")))
         return DCL_OK;
     if (!is_in_guard(inside, t)) {
