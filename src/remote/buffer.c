@@ -153,3 +153,57 @@ void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_mem_flags fla
         return;
     object->buffer.mem = clCreateBuffer(remote->context, flags, (size_t)object->bytes, NULL, &object->status);
 }
+
+/* ---- releasing ---- */
+
+static void release_now(dcli_remote *remote, dcli_object *object)
+{
+    if (object->buffer.mem != NULL)
+        clReleaseMemObject(object->buffer.mem);
+    if (object->buffer.parent == NULL && object->status == CL_SUCCESS)
+        remote->used_bytes -= object->bytes;
+    dcli_object_drop(remote, object->buffer.parent);
+    dcli_free(object);
+}
+
+/* Whether the release of a buffer may be put off. On GPUs clReleaseMemObject() waits for the commands that use the buffer, and the serving
+ * thread would neither receive messages nor report ends meanwhile. As the memory of these buffers is missing until then, their bytes are
+ * limited. */
+static bool may_be_late(const dcli_remote *remote, const dcli_object *object)
+{
+    enum { SHARE = 16 }; /* of the device's memory */
+    int64_t bytes = object->buffer.parent == NULL ? object->bytes : 0;
+    return remote->polls && remote->outstanding > 0 && object->buffer.mem != NULL &&
+           bytes <= (int64_t)(remote->info.memory_bytes / SHARE) - remote->late_bytes;
+}
+
+void dcli_buffer_release(dcli_remote *remote, dcli_object *object)
+{
+    if (!may_be_late(remote, object)) {
+        release_now(remote, object);
+        return;
+    }
+    object->buffer.submitted = remote->submitted;
+    object->buffer.later = NULL;
+    remote->late_bytes += object->buffer.parent == NULL ? object->bytes : 0;
+    if (remote->late_first == NULL)
+        remote->late_last = &remote->late_first;
+    *remote->late_last = object;
+    remote->late_last = &object->buffer.later;
+}
+
+void dcli_buffers_release_late(dcli_remote *remote, bool all)
+{
+    int64_t ended = all ? INT64_MAX : remote->submitted; /* all up to this number have ended */
+    if (remote->late_first == NULL)
+        return;
+    for (const dcli_object *queue = remote->queues; queue != NULL && !all; queue = queue->queue.next)
+        if (queue->queue.oldest != NULL)
+            ended = dcli_min(ended, queue->queue.oldest->number - 1);
+    while (remote->late_first != NULL && remote->late_first->buffer.submitted <= ended) {
+        dcli_object *object = remote->late_first;
+        remote->late_first = object->buffer.later;
+        remote->late_bytes -= object->buffer.parent == NULL ? object->bytes : 0;
+        release_now(remote, object);
+    }
+}

@@ -26,6 +26,8 @@ static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *comma
         return dcli_error_status();
     object->bytes = command->number[1];
     int64_t quota = remote->terms.quota_bytes;
+    if (quota > 0 && object->bytes > quota - remote->used_bytes)
+        dcli_buffers_release_late(remote, true);
     if (quota > 0 && object->bytes > quota - remote->used_bytes) {
         object->status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         return DCL_OK;

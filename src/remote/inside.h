@@ -74,6 +74,8 @@ typedef struct dcli_object {
             struct dcli_object *parent; /* of a sub-buffer; NULL: none */
             char *place;                /* its memory, which the driver can map; NULL: it cannot */
             char *memory;               /* its memory, in which the device works; NULL: not known */
+            struct dcli_object *later;  /* the next one of dcli_remote.late_first */
+            int64_t submitted;          /* dcli_remote.submitted when it was released */
         } buffer;
         struct {
             cl_command_queue queue;
@@ -183,6 +185,7 @@ typedef struct dcli_completion {
     dcli_object **wait; /* [wait_count] references: the wait list of its command; NULL: a chunk has that of its task */
     int wait_count, lenient;       /* as in dcli_task */
     struct dcli_completion *later; /* the next one of its queue, by submission */
+    int64_t number;                /* in the order of submission, of all queues: from 1 */
 } dcli_completion;
 
 /** For the end of payloads that are memory of buffers: a thread of ZeroMQ wakes the serving thread, as long as that
@@ -254,13 +257,16 @@ struct dcli_remote {
     dcli_spares tasks, events, completion_memory;
     dcli_object **table; /* [table_size] open addressing; table_size is a power of two, or 0 */
     int64_t table_size, object_count, tomb_count;
-    int64_t task_count;   /* tasks that are not submitted */
-    int64_t outstanding;  /* events and chunks that the device has not ended */
-    int64_t used_bytes;   /* of all buffers */
-    int64_t text_bytes;   /* of all programs that were not made */
-    int64_t held_bytes;   /* of all writes that have not begun */
-    int64_t stored_bytes; /* of all transfers that are held as a whole */
-    dcli_object *queues;  /* all queues */
+    int64_t task_count;                   /* tasks that are not submitted */
+    int64_t submitted;                    /* events and chunks that the device was given, in all */
+    int64_t outstanding;                  /* of which it has not ended */
+    int64_t used_bytes;                   /* of all buffers */
+    int64_t late_bytes;                   /* of the buffers of `late_first` */
+    dcli_object *late_first, **late_last; /* buffers to be released when the device does not use them any more */
+    int64_t text_bytes;                   /* of all programs that were not made */
+    int64_t held_bytes;                   /* of all writes that have not begun */
+    int64_t stored_bytes;                 /* of all transfers that are held as a whole */
+    dcli_object *queues;                  /* all queues */
     _Atomic(dcli_completion *) completions;
     atomic_int observed_ends; /* callbacks of observed commands that have been called and not handled */
     bool deferred;            /* some ends wait until those for which their commands waited are handled */
@@ -314,6 +320,10 @@ dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *comm
 
 /** Make the buffer of the device. object->status says whether that has failed. */
 void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_mem_flags flags);
+/** Release a buffer to which nothing refers any more; later, if the device may use it now. */
+void dcli_buffer_release(dcli_remote *remote, dcli_object *object);
+/** Release the buffers for which this was put off. @param all  even those that the device may use: this may wait for it. */
+void dcli_buffers_release_late(dcli_remote *remote, bool all);
 
 /* ---- schedule.c ---- */
 

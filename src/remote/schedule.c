@@ -186,6 +186,7 @@ dcl_status dcli_completion_ask(dcli_remote *remote, dcli_object *queue, cl_event
     }
     if (event != NULL)
         event->event.pending = true;
+    completion->number = ++remote->submitted;
     *queue->queue.newest = completion;
     queue->queue.newest = &completion->later;
     remote->unobserved_count += completion->unobserved;

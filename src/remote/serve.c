@@ -102,6 +102,7 @@ static dcl_status serve(dcli_remote *remote)
         status = dcli_events_send(remote);
         if (status != DCL_OK)
             return status;
+        dcli_buffers_release_late(remote, false);
         dcli_watch_rest(remote->watch,
                         remote->outstanding == 0 && remote->task_count == 0 && !dcli_builder_is_busy(remote));
     }

@@ -222,12 +222,8 @@ void dcli_object_drop(dcli_remote *remote, dcli_object *object)
         return;
     switch (object->kind) {
     case DCLI_OBJECT_BUFFER:
-        if (object->buffer.mem != NULL)
-            clReleaseMemObject(object->buffer.mem);
-        if (object->buffer.parent == NULL && object->status == CL_SUCCESS)
-            remote->used_bytes -= object->bytes;
-        dcli_object_drop(remote, object->buffer.parent);
-        break;
+        dcli_buffer_release(remote, object);
+        return;
     case DCLI_OBJECT_QUEUE:
         free_queue(remote, object);
         break;
@@ -270,6 +266,7 @@ void dcli_objects_close(dcli_remote *remote)
             remote->table[n] = &tombstone;
             dcli_object_drop(remote, object);
         }
+    dcli_buffers_release_late(remote, true);
     dcli_free(remote->table);
     remote->table = NULL;
     remote->table_size = 0;

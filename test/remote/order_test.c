@@ -9,7 +9,7 @@
 #include "remote/inside.h"
 #include "support/fake_opencl/fake_opencl.h"
 
-enum { BUFFER = 1, QUEUE, FREE_QUEUE, OTHER, THIRD, LAST = 99, FIRST, SECOND, FREE_FIRST, BYTES = 64 };
+enum { BUFFER = 1, QUEUE, FREE_QUEUE, OTHER, THIRD, FOURTH, LAST = 99, FIRST, SECOND, FREE_FIRST, BYTES = 64 };
 
 typedef struct scene {
     dcli_net *net;
@@ -740,4 +740,143 @@ Test(order, a_buffer_is_unmapped_without_memory)
     dcli_alloc_fail_after(0);
     dcli_endpoint_close(driver);
     expect_unmapped(&s, &fake, buffers, CL_OUT_OF_HOST_MEMORY);
+}
+
+/* ---- buffers that are released while the device uses them ---- */
+
+static void release_buffer(scene *s, int64_t buffer) { command(s, (dcli_msg_command){DCLI_CL_RELEASE, buffer}); }
+
+/* Open a scene on a device that is asked for the ends of commands, as GPUs are, with the buffers OTHER and THIRD. The driver has called
+ * back for a command on OTHER and for a later one on THIRD, and neither was taken. */
+static void fill_two_buffers(scene *s, fake_opencl *fake, dcli_completion *completion_out[2])
+{
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(s);
+    command(s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, BYTES)});
+    command(s, (dcli_msg_command){DCLI_CL_BUFFER, THIRD, NUMBERS(1, BYTES)});
+    fill_buffer(s, OTHER, QUEUE, FIRST);
+    fill_buffer(s, THIRD, FREE_QUEUE, SECOND);
+    await_calls(s, completion_out);
+    cr_assert(completion_out[0] != NULL && completion_out[1] != NULL);
+    s->remote->polls = true;
+    fake->plan(NULL); /* counts from 0 */
+}
+
+static void take(scene *s, dcli_completion *completion)
+{
+    completion->next = NULL;
+    atomic_store(&s->remote->completions, completion);
+    dcli_completions_take(s->remote);
+}
+
+/* The release of a buffer may wait for the device, so it waits itself, until all commands before it have ended. */
+Test(order, a_buffer_in_use_is_released_later)
+{
+    scene s;
+    fake_opencl fake;
+    dcli_completion *completion[2] = {NULL, NULL};
+    fill_two_buffers(&s, &fake, completion);
+    release_buffer(&s, OTHER);
+    release_buffer(&s, THIRD);
+    dcli_buffers_release_late(s.remote, false);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 0);
+    cr_expect_eq(s.remote->used_bytes, 3 * BYTES);
+    take(&s, completion[1]);
+    dcli_buffers_release_late(s.remote, false);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 0, "an earlier command has not ended, as far as is known");
+    take(&s, completion[0]);
+    dcli_buffers_release_late(s.remote, false);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 2);
+    cr_expect_eq(s.remote->used_bytes, BYTES);
+    cr_expect_eq(s.remote->late_bytes, 0);
+    release_buffer(&s, BUFFER);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 3, "the device does nothing");
+    close_scene(&s);
+}
+
+/* A command that is submitted after the release does not keep a buffer. */
+Test(order, a_released_buffer_waits_for_earlier_commands_only)
+{
+    scene s;
+    fake_opencl fake;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(&s);
+    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, BYTES)});
+    fill_buffer(&s, OTHER, QUEUE, FIRST);
+    while (atomic_load(&s.remote->callbacks) > 0)
+        poll(NULL, 0, 1);
+    s.remote->polls = true; /* the driver does not call back for later commands */
+    fake.plan(NULL);
+    release_buffer(&s, OTHER);
+    fill(&s, FREE_QUEUE, SECOND);
+    dcli_buffers_release_late(s.remote, false);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 0);
+    dcli_completions_take(s.remote);
+    cr_expect_eq(s.remote->outstanding, 1);
+    dcli_buffers_release_late(s.remote, false);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 1);
+    await_ends(&s);
+    close_scene(&s);
+}
+
+/* A sub-buffer is released later, too, and its buffer after it. */
+Test(order, a_buffer_waits_for_its_sub_buffer)
+{
+    scene s;
+    fake_opencl fake;
+    fake_opencl_select();
+    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
+    open_scene(&s);
+    command(&s, (dcli_msg_command){DCLI_CL_SUB_BUFFER, OTHER, NUMBERS(BUFFER, 1, 0, BYTES)});
+    s.remote->polls = true;
+    fill_buffer(&s, OTHER, QUEUE, FIRST);
+    fake.plan(NULL);
+    release_buffer(&s, BUFFER);
+    release_buffer(&s, OTHER);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 0);
+    await_ends(&s);
+    dcli_buffers_release_late(s.remote, false);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 2);
+    cr_expect_eq(s.remote->used_bytes, 0);
+    close_scene(&s);
+}
+
+/* Memory that is missing until then is limited, and given back when a new buffer needs it. */
+Test(order, buffers_that_are_released_later_leave_memory)
+{
+    scene s;
+    fake_opencl fake;
+    dcli_completion *completion[2] = {NULL, NULL};
+    fill_two_buffers(&s, &fake, completion);
+    s.remote->info.memory_bytes = 16 * BYTES;
+    release_buffer(&s, OTHER);
+    cr_expect_eq(s.remote->late_bytes, BYTES);
+    release_buffer(&s, THIRD);
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 1, "both are more than a sixteenth of the memory");
+    s.remote->terms.quota_bytes = 2 * BYTES;
+    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    cr_expect_eq(fake.calls("clReleaseMemObject"), 2);
+    cr_expect_eq(s.remote->used_bytes, 2 * BYTES);
+    cr_expect_eq(dcli_object_find(s.remote, FOURTH, DCLI_OBJECT_BUFFER)->status, CL_SUCCESS);
+    take(&s, completion[0]);
+    take(&s, completion[1]);
+    close_scene(&s);
+}
+
+/* A session that ends frees them all. */
+Test(order, a_session_leaves_no_buffers)
+{
+    scene s;
+    fake_opencl fake;
+    dcli_completion *completion[2] = {NULL, NULL};
+    char left[256];
+    fill_two_buffers(&s, &fake, completion);
+    release_buffer(&s, OTHER);
+    take(&s, completion[0]);
+    take(&s, completion[1]);
+    cr_expect_neq(s.remote->late_first, NULL);
+    close_scene(&s);
+    cr_expect_eq(strlen(fake.left(left, sizeof left)), 0, "%s", left);
 }
