@@ -83,7 +83,7 @@ cl_int icd_send(icd_device *device, const dcli_msg_command *command)
     copy->text = batch->text[batch->count] = text;
     batch->count++;
     if (command->kind != DCLI_CL_FORGET_EVENT)
-        icd.has_posted = true;
+        icd.has_posted = device->has_posted = true;
     return CL_SUCCESS;
 }
 
@@ -130,8 +130,10 @@ void icd_send_batches(icd_device *device)
         icd_batch *batch = device->first;
         device->awaited = false;
         device->unsent_count = 0;
-        if (batch != NULL && (device->first = batch->next) == NULL)
+        if (batch != NULL && (device->first = batch->next) == NULL) {
             device->last = &device->first;
+            device->has_posted = false;
+        }
         pthread_mutex_unlock(&icd.lock);
         if (batch == NULL)
             return;
@@ -679,6 +681,7 @@ void icd_lose(icd_device *device, const char *why)
         dcli_free(batch);
     }
     device->last = &device->first;
+    device->has_posted = false;
     while (device->pending != NULL)
         icd_event_end(device->pending, status_of_lost(device->pending), NULL);
     pthread_cond_broadcast(&icd.changed);

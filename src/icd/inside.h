@@ -126,6 +126,7 @@ struct icd_device {
     int64_t fact_count, fact_capacity;
     icd_batch *first, **last; /* commands to send */
     icd_batch *spare;
+    bool has_posted;                     /* some of them are more than events to forget */
     bool awaited;                        /* the thread that sends them has been woken */
     icd_event *pending, **pending_last;  /* events that its server has to end, in the order of their commands */
     int64_t pending_count, unsent_count; /* their number; of which it has not been sent */
@@ -161,6 +162,7 @@ struct icd_server {
     bool lingers, summoned;    /* the own thread waits after that; it is to cease waiting */
     bool resting, parked;      /* it waits for `rested`; without a time limit */
     int waiters;               /* threads of the program that wait while another one serves */
+    int64_t spin_ns;           /* how long they poll before they sleep; 0: as usual */
     int device_count;
     icd_device *device[ICD_MOST_PLATFORM_DEVICES];
     bool *apart; /* [device_count][device_count] the servers of two devices cannot reach each other */

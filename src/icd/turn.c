@@ -18,12 +18,10 @@ enum {
  * serves again. */
 static bool has_unsent(const icd_server *server)
 {
+    bool has = false;
     for (int d = 0; d < server->device_count; d++)
-        for (const icd_batch *batch = server->device[d]->first; batch != NULL; batch = batch->next)
-            for (int c = 0; c < batch->count; c++)
-                if (batch->command[c].kind != DCLI_CL_FORGET_EVENT)
-                    return true;
-    return false;
+        has = has || server->device[d]->has_posted;
+    return has;
 }
 
 /* Wait while another thread serves, and for LINGER_NS after that. A thread that has served for long wakes this thread
@@ -156,7 +154,7 @@ void icd_post(bool at_once)
     icd.has_posted = false;
     for (int s = 0; s < icd.server_count; s++)
         for (int d = 0; d < icd.server[s]->device_count; d++)
-            if (icd.server[s]->device[d]->first != NULL)
+            if (icd.server[s]->device[d]->has_posted)
                 post(icd.server[s]->device[d], at_once);
 }
 
@@ -203,6 +201,7 @@ static void serve_until(icd_server *server, bool (*has_come)(const void *what), 
         dcli_endpoint_wake(server->endpoint);
         pthread_mutex_lock(&server->serving);
     }
+    dcli_endpoint_spin(server->endpoint, server->spin_ns); /* the own thread sleeps as usual */
     pthread_mutex_lock(&icd.lock);
     while (!has_come(what)) {
         pthread_mutex_unlock(&icd.lock);
@@ -210,6 +209,7 @@ static void serve_until(icd_server *server, bool (*has_come)(const void *what), 
         pthread_mutex_lock(&icd.lock);
     }
     pthread_mutex_unlock(&icd.lock);
+    dcli_endpoint_spin(server->endpoint, 0);
     leave(server);
 }
 

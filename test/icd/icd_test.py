@@ -247,6 +247,13 @@ def few_questions(programs, variables, place, folder):
         raise Failed(f"properties of the devices: {line}")
 
 
+def few_messages(programs, variables, folder):
+    """A command and a clFinish() take two messages: what the program needs no more is told with the next command."""
+    (line,) = run([f"{programs}/hostile", "finishes"], variables, folder)
+    if not 1 <= int(line.split()[0]) <= 2:
+        raise Failed(f"a command and clFinish(): {line}")
+
+
 def beside_others(dcl, driver, base, work):
     """A loader that finds the driver beside the host's own asks it for devices also in the processes that serve it."""
     os.mkdir(f"{base}/vendors")
@@ -278,6 +285,7 @@ def check(dcl, programs, base):
             direct = {"TEST_DIRECT": "1"} if place.nodes > 1 else {}
             compare(native, run([f"{programs}/program"], {**variables, **direct}, work), text)
             few_questions(programs, {**variables, "DCL_PROGRAM": dcl}, place, work)
+            few_messages(programs, {**variables, "DCL_PROGRAM": dcl}, work)
             if text == "local:2":
                 print(run([f"{programs}/wrong"], variables, work)[-1])
                 print(run([f"{programs}/random", "12"], variables, work)[-1])

@@ -744,7 +744,10 @@ Test(order, a_buffer_is_unmapped_without_memory)
 
 /* ---- buffers that are released while the device uses them ---- */
 
-static void release_buffer(scene *s, int64_t buffer) { command(s, (dcli_msg_command){DCLI_CL_RELEASE, buffer}); }
+static void release_buffer(scene *s, int64_t buffer)
+{
+    command(s, (dcli_msg_command){.kind = DCLI_CL_RELEASE, .object = buffer});
+}
 
 /* Open a scene on a device that is asked for the ends of commands, as GPUs are, with the buffers OTHER and THIRD. The driver has called
  * back for a command on OTHER and for a later one on THIRD, and neither was taken. */
@@ -774,7 +777,7 @@ static void take(scene *s, dcli_completion *completion)
 Test(order, a_buffer_in_use_is_released_later)
 {
     scene s;
-    fake_opencl fake;
+    fake_opencl fake = {0};
     dcli_completion *completion[2] = {NULL, NULL};
     fill_two_buffers(&s, &fake, completion);
     release_buffer(&s, OTHER);
@@ -799,7 +802,7 @@ Test(order, a_buffer_in_use_is_released_later)
 Test(order, a_released_buffer_waits_for_earlier_commands_only)
 {
     scene s;
-    fake_opencl fake;
+    fake_opencl fake = {0};
     fake_opencl_select();
     cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
     open_scene(&s);
@@ -825,7 +828,7 @@ Test(order, a_released_buffer_waits_for_earlier_commands_only)
 Test(order, a_buffer_waits_for_its_sub_buffer)
 {
     scene s;
-    fake_opencl fake;
+    fake_opencl fake = {0};
     fake_opencl_select();
     cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
     open_scene(&s);
@@ -847,7 +850,7 @@ Test(order, a_buffer_waits_for_its_sub_buffer)
 Test(order, buffers_that_are_released_later_leave_memory)
 {
     scene s;
-    fake_opencl fake;
+    fake_opencl fake = {0};
     dcli_completion *completion[2] = {NULL, NULL};
     fill_two_buffers(&s, &fake, completion);
     s.remote->info.memory_bytes = 16 * BYTES;
@@ -869,7 +872,7 @@ Test(order, buffers_that_are_released_later_leave_memory)
 Test(order, a_session_leaves_no_buffers)
 {
     scene s;
-    fake_opencl fake;
+    fake_opencl fake = {0};
     dcli_completion *completion[2] = {NULL, NULL};
     char left[256];
     fill_two_buffers(&s, &fake, completion);
