@@ -168,7 +168,7 @@ static void release_now(dcli_remote *remote, dcli_object *object)
 
 /* Whether the release of a buffer may be put off. On GPUs clReleaseMemObject() waits for the commands that use the buffer, and the serving
  * thread would neither receive messages nor report ends meanwhile. As the memory of these buffers is missing until then, their bytes are
- * limited. */
+ * limited (decision 191). */
 static bool may_be_late(const dcli_remote *remote, const dcli_object *object)
 {
     enum { SHARE = 16 }; /* of the device's memory */
