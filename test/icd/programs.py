@@ -224,10 +224,10 @@ def check(dcl, programs, base):
                 begin = time.monotonic()
                 found, text = globals()[name](place, *([parts.split(",")] if parts else []))
                 native = found if place.name == "native" else native
-                print(f"{name} | {place.name} | {text} | {time.monotonic() - begin:.0f} s{'' if found == native else ' | DIFFERS'}", flush=True)
+                print(f"{chosen} | {place.name} | {text} | {time.monotonic() - begin:.0f} s{'' if found == native else ' | DIFFERS'}", flush=True)
                 if found != native:
                     print(f"    {found}, natively {native}", flush=True)
-                    wrong.append(f"{name} over {place.name}")
+                    wrong.append(f"{chosen} over {place.name}")
     if wrong:
         raise Failed(f"differ from native: {', '.join(wrong)}")
 
