@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "runtime/stream.h"
 
 enum {
     MOST_TILES = 256,           /* tiles of an array that are examined; if it has more, no axis counts as whole */
@@ -81,13 +82,26 @@ dcl_status dcli_lines_of_host(dcl_cluster *cluster, const dcl_grid *grid, unsign
 
 /* ---- gathered lines ------------------------------------------------------------------------------------------------ */
 
+/* Whether each node has eight times the memory that it needs for its share of a second array. The program's arrays may take the rest, and
+ * a nest that ran without gathering must not fail for lack of memory. */
+static bool have_room(const dcl_cluster *cluster, const dcl_grid *grid)
+{
+    enum { TIMES = 8 };
+    double share = (double)dcl_grid_count(grid) * (double)dcl_type_bytes(grid->type) / cluster->node_count;
+    for (int n = 0; n < cluster->node_count && !cluster->plan_only; n++)
+        if (!cluster->lost[n] && TIMES * share > (double)dcli_stream_bytes_of_node(cluster, n))
+            return false;
+    return true;
+}
+
 /* A step on its own is an operation, and only the nodes that own its elements compute it. If lines are gathered, about half of the elements
  * move there and back. On two processes of a host, both take the same time with 4096 lines. */
 unsigned dcli_lines_gather(const dcl_cluster *cluster, const dcl_grid *grid, unsigned whole)
 {
     unsigned axes = 0;
     int64_t elements = dcl_grid_count(grid);
-    if (cluster->node_count < 2 || cluster->node_count > MOST_GATHERING || grid->rank < 2 || elements == 0)
+    if (cluster->node_count < 2 || cluster->node_count > MOST_GATHERING || grid->rank < 2 || elements == 0 ||
+        !have_room(cluster, grid))
         return 0;
     for (int d = 0; d < grid->rank; d++)
         if ((whole >> d & 1) == 0 && grid->extent[d] >= LEAST_STEPS &&

@@ -11,7 +11,8 @@
 dcl_status dcli_lines_find(dcl_array *array, unsigned *whole_out);
 /** The same for the program's memory. @param whole_out  none, if that cannot be known before the arrays are made. */
 dcl_status dcli_lines_of_host(dcl_cluster *cluster, const dcl_grid *grid, unsigned *whole_out);
-/** Find the axes along which lines of an array of several nodes are worth being gathered: each is an operation per step otherwise.
+/** Find the axes along which lines of an array of several nodes are worth being gathered: each is an operation per step otherwise. None if a
+ *  second array of the grid takes more than an eighth of a node's memory.
  *  @param whole  axes along which they need not be. @return bit d: axis d. */
 unsigned dcli_lines_gather(const dcl_cluster *cluster, const dcl_grid *grid, unsigned whole);
 /** Make a map under which tiles of a grid have all indices of an axis. @return the map, yours; NULL: there is an error. */

@@ -23,9 +23,7 @@ static bool is_cpu(const dcl_cluster *cluster, int node)
     return strcmp(dcli_node_device(cluster, node)->kind, "cpu") == 0;
 }
 
-/* Memory of a node for buffers: three quarters of the device's memory, or of the node's limit if that is less. CPU nodes of
- * one host divide its memory among themselves. */
-static int64_t bytes_of_node(const dcl_cluster *cluster, int node)
+int64_t dcli_stream_bytes_of_node(const dcl_cluster *cluster, int node)
 {
     int64_t bytes = dcli_node_device(cluster, node)->memory_bytes;
     int sharing = 0;
@@ -46,7 +44,7 @@ bool dcli_stream_is_needed(const dcl_cluster *cluster, int host_count, const dcl
     for (int h = 0; h < host_count; h++)
         needed += (double)dcli_box_elements(&host[h].all) * (double)dcl_type_bytes(host[h].grid.type);
     for (int n = 0; n < cluster->node_count; n++)
-        there += cluster->lost[n] ? 0 : (double)bytes_of_node(cluster, n);
+        there += cluster->lost[n] ? 0 : (double)dcli_stream_bytes_of_node(cluster, n);
     return needed > there;
 }
 
@@ -60,7 +58,7 @@ static dcl_status open_maps(dcli_stream *stream)
         stream->map[stream->node_count] = dcl_map_on(block, 1, &n);
         status = stream->map[stream->node_count] != NULL ? DCL_OK : dcli_error_status();
         stream->node_count += status == DCL_OK;
-        stream->most_bytes = dcli_min(stream->most_bytes, bytes_of_node(stream->cluster, n));
+        stream->most_bytes = dcli_min(stream->most_bytes, dcli_stream_bytes_of_node(stream->cluster, n));
     }
     dcl_map_release(block);
     dcli_stream_name_call();

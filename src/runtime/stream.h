@@ -8,6 +8,9 @@
 
 typedef struct dcli_stream dcli_stream;
 
+/** Memory of a node for buffers: three quarters of the device's memory, or of the node's limit if that is less. CPU nodes of
+ *  one host divide its memory among themselves. The cluster has devices (it is not only planned). */
+int64_t dcli_stream_bytes_of_node(const dcl_cluster *cluster, int node);
 /** Whether the arrays of a nest have to be streamed, because they do not fit the nodes. */
 bool dcli_stream_is_needed(const dcl_cluster *cluster, int host_count, const dcli_host_array host[]);
 /** Begin. @param plan  borrowed: of the nest. @param host  [host_count] borrowed; their arrays are made without storage. */

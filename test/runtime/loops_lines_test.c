@@ -185,3 +185,29 @@ Test(loops_lines, in_memory_of_the_program_on_two_nodes)
     cr_expect_eq(test_counters(cluster, DCL_ALL_NODES).tasks - before, 6);
     dcl_close(cluster);
 }
+
+/* A second array must not exhaust the nodes' memory: with a limit of 64 KB per node, 21 x 21 doubles are gathered, 200 x 200 are not. */
+Test(loops_lines, are_not_gathered_where_memory_is_short)
+{
+    enum { LARGE = 200 };
+    static const char text[] = "for (int i = 1; i < n; i++) for (int j = 0; j < n; j++) C[i][j] = 0.5 * C[i-1][j] + 1;";
+    dcl_config config = test_config(2);
+    config.quota_bytes = 64 << 10;
+    for (int limited = 0; limited < 2; limited++) {
+        dcl_cluster *cluster = limited ? test_open(&config) : open_nodes(2);
+        dcl_map *map = dcl_map_parse(cluster, "block,*");
+        for (int size = N; size <= LARGE; size += LARGE - N) {
+            dcl_array *C = dcl_agile(dcl_grid_2d(DCL_DOUBLE, size, size), map);
+            double first = 0;
+            int64_t before = test_counters(cluster, DCL_ALL_NODES).tasks;
+            TEST_OK(dcl_fill(C, &first));
+            TEST_OK(dcl_loops(cluster, text, DCL_INOUT(C), DCL_VALUE_AS("n", size)));
+            int64_t tasks = test_counters(cluster, DCL_ALL_NODES).tasks - before;
+            bool gathered = tasks < size - 1;
+            cr_expect_eq(gathered, !limited || size == N, "%d tasks for %d rows", (int)tasks, size);
+            dcl_release(C);
+        }
+        dcl_map_release(map);
+        dcl_close(cluster);
+    }
+}
