@@ -19,20 +19,30 @@ void dcli_worker_pool_report_to(dcli_worker_pool *pool, dcli_worker *host)
 
 /* ---- joining ---- */
 
-static bool is_decided(const dcli_member *member)
+/* Whether the host has heard from the node, or of its loss. */
+static bool has_answered(const dcli_member *member)
 {
-    return member->heard || member->lost || member->refusal[0] != '\0' ||
-           (member->process.pid != 0 && member->process.ended);
+    return member->heard || member->lost || member->refusal[0] != '\0';
 }
 
-/* Wait until a joining node has described its device. */
+static bool is_decided(const dcli_member *member)
+{
+    return has_answered(member) || (member->process.pid != 0 && member->process.ended);
+}
+
+/* Wait until a joining node has described its device. The end of its process may be seen before the host has read why it ends. */
 static dcl_status await_one(dcli_worker_pool *pool, int node, const struct timespec *until)
 {
+    enum { LAST_WORDS_MS = 1000 };
     dcli_member *member = &pool->member[node];
     char why[DCLI_ERROR_BYTES] = "";
     dcl_status status = DCL_OK;
     pthread_mutex_lock(&pool->lock);
     while (!is_decided(member) && !pool->waits_end && pthread_cond_timedwait(&pool->changed, &pool->lock, until) == 0)
+        ;
+    struct timespec last = dcli_in_ms(LAST_WORDS_MS);
+    while (is_decided(member) && !has_answered(member) && !pool->waits_end &&
+           pthread_cond_timedwait(&pool->changed, &pool->lock, &last) == 0)
         ;
     if (!is_decided(member)) {
         status = DCL_ERR_TIMEOUT;
