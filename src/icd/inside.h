@@ -126,7 +126,7 @@ struct icd_device {
     int64_t fact_count, fact_capacity;
     icd_batch *first, **last; /* commands to send */
     icd_batch *spare;
-    bool has_posted;                     /* some of them are more than events to forget */
+    bool has_posted;                     /* one of them has a command other than DCLI_CL_FORGET_EVENT */
     bool awaited;                        /* the thread that sends them has been woken */
     icd_event *pending, **pending_last;  /* events that its server has to end, in the order of their commands */
     int64_t pending_count, unsent_count; /* their number; of which it has not been sent */

@@ -105,7 +105,7 @@ static cl_int work_queue(icd_device *device)
 /* ---- transfers ---- */
 
 /* How the chunks of a transfer are sent. Over encrypted connections they are small if the program waits for the transfer, or if no other one of
- * its direction is under way. Others are so fast that small chunks save little. */
+ * its direction is under way. Connections without keys are so fast that small chunks save little. */
 static int64_t way_of(const icd_transfer *transfer, const icd_event *event)
 {
     const icd_device *device = transfer->device;

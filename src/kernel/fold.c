@@ -31,9 +31,8 @@
 #include "kernel/sum.h"
 
 enum {
-    BLOCK = 1024, /* numbers that are summed at once */
-    PAUSE =
-        63, /* most strips in turn that are done as wide runs at once, because the last one could not be done as a run */
+    BLOCK = 1024,     /* numbers that are summed at once */
+    PAUSE = 63,       /* most strips in turn that are wide runs at once, because the last one could not be a run */
     SHORT_BODY = 32,  /* most tokens of a short body */
     WIDEST_BYTES = 64 /* of a vector */
 };
@@ -317,8 +316,8 @@ static void emit_run_begin(dcli_text *out, const dcli_body *body, dcli_fold_way 
 {
     int lanes = 16;
     dcli_text_put(out,
-                  way == DCLI_FOLD_WIDE_RUN ? "    dcl_again = dcl_m < %d;\n    if (!dcl_again) {\n"
-                                            : "    bool dcl_again = dcl_m < %d || dcl_pause > 0;\n"
+                  way == DCLI_FOLD_WIDE_RUN ? "    dcl_again = dcl_m < %d || dcl_beyond;\n    if (!dcl_again) {\n"
+                                            : "    bool dcl_again = dcl_m < %d || dcl_pause > 0, dcl_beyond = false;\n"
                                               "    dcl_pause -= dcl_pause > 0;\n"
                                               "    if (!dcl_again) {\n",
                   DCLI_FOLD_LEAST_RUN);
@@ -469,7 +468,7 @@ void dcli_emit_fold(dcli_text *out, const dcli_body *body, dcli_fold_way way)
     }
 }
 
-/* Emit how many strips are not tried as runs after this one. Wide runs are always tried. */
+/* Emit how many strips are not tried as runs of floats after this one. */
 static void emit_pause(dcli_text *out, dcli_fold_way way)
 {
     if (way == DCLI_FOLD_RUN)
@@ -521,6 +520,8 @@ static void emit_run_end(dcli_text *out, const dcli_body *body, dcli_fold_way wa
                           "        dcl_outcome = dcl_max(dcl_outcome, (int)DCL_RUN_AGAIN);\n",
                           r, dcli_kernel_type(run_type(body, r, way)), r, r);
     dcli_text_put(out, "    dcl_again = dcl_outcome != DCL_RUN_ADDED;\n");
+    if (way == DCLI_FOLD_RUN) /* then a wide run is beyond the sum's bins, too */
+        dcli_text_put(out, "    dcl_beyond = dcl_outcome == DCL_RUN_AGAIN;\n");
     emit_pause(out, way);
     dcli_text_put(out, "    if (dcl_again) {\n");
     for (int r = 0; r < body->result_count; r++) {

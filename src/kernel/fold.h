@@ -44,7 +44,8 @@ bool dcli_fold_runs_wide(const dcli_body *body);
  *  memory. */
 void dcli_emit_vectorize(dcli_text *out, const dcli_body *body);
 /** Emit the code before the loop over a strip of dcl_m elements. For a run it ends with an `if` whose block is the
- *  loop, because only long strips are tried as runs. A wide run is emitted after a run, and before the other way. */
+ *  loop, because only long strips are tried as runs. A wide run is emitted after a run, and before the other way; it
+ *  ends with an `if`, too, so the caller closes two blocks then. */
 void dcli_emit_strip_begin(dcli_text *out, const dcli_body *body, dcli_fold_way way);
 /** Emit, before the body's statements, the variables dcl_r<r> which the statements reduce for one index. */
 void dcli_emit_neutral(dcli_text *out, const dcli_body *body);

@@ -51,7 +51,7 @@ typedef struct dcli_loops_run {
 
 /** Elements of an array that are copied before or after an operation. */
 typedef struct dcli_loops_copy {
-    enum {
+    enum dcli_loops_copying {
         DCLI_LOOPS_ASIDE, /* before it, because its threads read elements that it writes */
         DCLI_LOOPS_THERE, /* before it, to the array with whole lines in which it runs */
         DCLI_LOOPS_BACK   /* after it, from that array */

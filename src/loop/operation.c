@@ -679,7 +679,8 @@ static isl_set *read_before(dcli_loops_sets *sets, const dcli_loops_operation *o
 }
 
 /* Add a copy of the box around a set, which is taken. */
-static void add_copy(dcli_loops_sets *sets, dcli_loops_operation *operation, int way, int array, isl_set *set)
+static void add_copy(dcli_loops_sets *sets, dcli_loops_operation *operation, enum dcli_loops_copying way, int array,
+                     isl_set *set)
 {
     dcli_loops_copy *copy = &operation->copy[operation->copy_count++];
     *copy = (dcli_loops_copy){.way = way, .array = array, .rank = operation->rank};

@@ -22,10 +22,9 @@ typedef struct dcli_loops_name {
     char name[48];
     dcl_access access; /* OUT, IN, INOUT, VALUE */
     dcl_type type;
-    dcl_grid grid;  /* of an array */
-    unsigned whole; /* bit d: every tile has all indices of axis d of the array */
-    unsigned
-        gather; /* bit d: recurrences along axis d may run in a copy of the array whose tiles have all indices of it */
+    dcl_grid grid;   /* of an array */
+    unsigned whole;  /* bit d: every tile has all indices of axis d of the array */
+    unsigned gather; /* bit d: recurrences along axis d may run in a copy of the array with whole lines */
     bool any_shape;  /* an array of one axis that may be given several (loop/flat.c) */
     bool is_integer; /* of a VALUE: `value` is its value */
     int64_t value;

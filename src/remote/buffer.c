@@ -166,6 +166,14 @@ static void release_now(dcli_remote *remote, dcli_object *object)
     dcli_free(object);
 }
 
+bool dcli_buffers_have_room(const dcli_remote *remote, int64_t bytes)
+{
+    enum { SHARE = 8 }; /* of the device's memory: its driver and other programs need some */
+    int64_t memory = (int64_t)(remote->info.memory_bytes - remote->info.memory_bytes / SHARE),
+            quota = remote->terms.quota_bytes;
+    return bytes <= memory - remote->used_bytes && (quota <= 0 || bytes <= quota - remote->used_bytes);
+}
+
 /* Whether the release of a buffer may be put off. On GPUs clReleaseMemObject() waits for the commands that use the buffer, and the serving
  * thread would neither receive messages nor report ends meanwhile. As the memory of these buffers is missing until then, their bytes are
  * limited (decision 191). */
@@ -174,7 +182,8 @@ static bool may_be_late(const dcli_remote *remote, const dcli_object *object)
     enum { SHARE = 16 }; /* of the device's memory */
     int64_t bytes = object->buffer.parent == NULL ? object->bytes : 0;
     return remote->polls && remote->outstanding > 0 && object->buffer.mem != NULL &&
-           bytes <= (int64_t)(remote->info.memory_bytes / SHARE) - remote->late_bytes;
+           bytes <= (int64_t)(remote->info.memory_bytes / SHARE) - remote->late_bytes &&
+           dcli_buffers_have_room(remote, 0);
 }
 
 void dcli_buffer_release(dcli_remote *remote, dcli_object *object)

@@ -26,7 +26,7 @@ static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *comma
         return dcli_error_status();
     object->bytes = command->number[1];
     int64_t quota = remote->terms.quota_bytes;
-    if (quota > 0 && object->bytes > quota - remote->used_bytes)
+    if (!dcli_buffers_have_room(remote, object->bytes))
         dcli_buffers_release_late(remote, true);
     if (quota > 0 && object->bytes > quota - remote->used_bytes) {
         object->status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -34,6 +34,10 @@ static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *comma
     }
     cl_mem_flags flags = (cl_mem_flags)command->number[0] & KEPT_FLAGS;
     dcli_buffer_make(remote, object, flags);
+    if (object->status != CL_SUCCESS && remote->late_first != NULL) {
+        dcli_buffers_release_late(remote, true);
+        dcli_buffer_make(remote, object, flags);
+    }
     if (object->status == CL_SUCCESS)
         remote->used_bytes += object->bytes;
     return DCL_OK;

@@ -231,7 +231,7 @@ bool dcli_waits_failed(dcli_object *const wait[], int wait_count, int lenient)
     return false;
 }
 
-/* Whether the server has handled the ends of the device's commands for which this one waited. Only then it knows whether they have failed:
+/* Whether the server has handled the ends of the device's commands for which this one waited. Only then does the server know whether they have failed:
  * a device may run a command although one before it has failed, and report it as complete. All these commands were submitted before this
  * one, so their ends do not wait for this one. */
 static bool waits_are_known(const dcli_completion *completion)

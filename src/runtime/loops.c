@@ -177,7 +177,7 @@ static dcl_array *array_of(const struct nest *nest, int symbol)
 }
 
 /* @return NULL: there is no such array so far */
-static const struct gathered *find_gathered(const struct nest *nest, const dcli_loops_operand *operand)
+static const struct gathered *gathered_of(const struct nest *nest, const dcli_loops_operand *operand)
 {
     for (const struct gathered *g = nest->gathered; g < nest->gathered + nest->gathered_count; g++)
         if (g->symbol == operand->symbol && g->axis == operand->gathered - 1)
@@ -200,7 +200,7 @@ static dcl_arg make_arg(const struct nest *nest, const dcli_loops_operand *opera
     if (operand->of_copy)
         arg.array = nest->copy[operand->symbol];
     if (operand->gathered != 0)
-        arg.array = find_gathered(nest, operand)->array;
+        arg.array = gathered_of(nest, operand)->array;
     if (arg.access != DCL_ACCESS_VALUE && !(arg.access == DCL_ACCESS_IN_KEPT && operand->access == DCL_ACCESS_IN))
         arg.access = operand->access;
     return arg;
@@ -259,7 +259,7 @@ static void release_hidden(const struct nest *nest, dcl_array *array)
 /* Make an array in which lines of an argument are gathered, unless there is one. */
 static dcl_status provide_gathered(struct nest *nest, const dcli_loops_operand *operand)
 {
-    if (find_gathered(nest, operand) != NULL)
+    if (gathered_of(nest, operand) != NULL)
         return DCL_OK;
     struct gathered *made = &nest->gathered[nest->gathered_count];
     const dcl_grid *grid = dcli_array_grid(array_of(nest, operand->symbol));

@@ -110,11 +110,24 @@ unsigned dcli_lines_gather(const dcl_cluster *cluster, const dcl_grid *grid, uns
     return axes;
 }
 
-/* The first of the other axes is divided among the nodes, and into tiles of the usual size if they are few. */
+/* The first of the other axes that has an index for each node; if there is none, the longest one. */
+static int axis_to_divide(const dcl_cluster *cluster, const dcl_grid *grid, int axis)
+{
+    int longest = axis == 0 ? 1 : 0;
+    for (int d = 0; d < grid->rank; d++) {
+        if (d != axis && grid->extent[d] >= cluster->node_count)
+            return d;
+        if (d != axis && grid->extent[d] > grid->extent[longest])
+            longest = d;
+    }
+    return longest;
+}
+
+/* One of the other axes is divided among the nodes, and into tiles of the usual size if they are few. */
 dcl_map *dcli_lines_map(dcl_cluster *cluster, const dcl_grid *grid, int axis)
 {
     char text[8 * DCL_MAX_RANK] = "";
-    int divided = axis == 0 ? 1 : 0;
+    int divided = axis_to_divide(cluster, grid, axis);
     int64_t tile[DCL_MAX_RANK],
         bytes = (int64_t)dcl_type_bytes(grid->type); /* of all elements with one index of the divided axis */
     for (int d = 0; d < grid->rank; d++) {

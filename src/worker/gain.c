@@ -12,8 +12,8 @@ bool dcli_gain_lends(const dcli_gain *gain)
     enum { EVERY = 64, TRIED = 2 };
     const double worth = 0.95; /* a smaller gain may be an accident */
     double lent_ns = dcli_cost_least_ns(&gain->lent), kept_ns = dcli_cost_least_ns(&gain->kept);
-    if (lent_ns <= 0 || kept_ns <= 0)
-        return lent_ns <= 0;
     bool tries = gain->calls % EVERY < TRIED;
+    if (lent_ns <= 0 || kept_ns <= 0)
+        return lent_ns <= 0 || tries;
     return (lent_ns < worth * kept_ns) != tries;
 }

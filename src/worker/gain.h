@@ -14,10 +14,10 @@ typedef struct dcli_gain {
     int64_t calls;
 } dcli_gain;
 
-/** Add the time of a call. @param lent  another node has computed some of it. */
+/** Add the time of a call. @param lent  a node that shares this one's memory has computed some of it. */
 void dcli_gain_add(dcli_gain *gain, bool lent, int64_t ns);
-/** Whether to lend batches of the next call. At first two calls are lent and two are kept; then what has taken less time is
- *  done, but for two calls of every 64, which try the other. */
+/** Whether to lend batches of the next call. At first two calls are lent and two are kept. Then calls are lent if that has taken
+ *  less than 0.95 of the time of kept ones; but two calls of every 64 try the other way. */
 bool dcli_gain_lends(const dcli_gain *gain);
 
 #endif

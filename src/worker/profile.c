@@ -48,6 +48,7 @@ struct dcli_profile {
     int64_t seen;               /* number of all calls with this key */
     uint64_t stolen;            /* bit n: in the n-th last call, another node has computed a batch */
     int64_t began_ns, ended_ns; /* of the last call, as far as it has run */
+    bool lent_near;             /* in the last call, a node of this host has computed a batch */
     dcli_gain gain;             /* by the calls before it */
     struct part part[PARTS];
     struct thief thief[THIEVES];
@@ -96,8 +97,9 @@ static void restart(dcli_profile *profile, uint64_t key, const dcli_operation *o
 static void begin_call(dcli_profile *profile, int64_t operation, int64_t began_ns)
 {
     if (profile->seen > 0)
-        dcli_gain_add(&profile->gain, (profile->stolen & 1) != 0, profile->ended_ns - profile->began_ns);
+        dcli_gain_add(&profile->gain, profile->lent_near, profile->ended_ns - profile->began_ns);
     profile->began_ns = began_ns;
+    profile->lent_near = false;
     profile->operation = operation;
     profile->stolen <<= 1;
     profile->calls++;
@@ -377,6 +379,7 @@ void dcli_profile_won(dcli_worker *worker, const dcli_lent_out *lent, int64_t ke
             follow(&profile->part[b].lent_each, (double)kernel_ns / times / all);
     }
     profile->stolen |= 1;
+    profile->lent_near |= dcli_ways_share(&worker->terms.ways[worker->terms.self], &worker->terms.ways[lent->thief]);
 }
 
 /* ---- telling ------------------------------------------------------------------------------------------------------ */

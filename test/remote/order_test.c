@@ -868,6 +868,50 @@ Test(order, buffers_that_are_released_later_leave_memory)
     close_scene(&s);
 }
 
+/* The driver may have less memory than the device. */
+Test(order, buffers_are_released_if_the_driver_has_no_memory)
+{
+    scene s;
+    fake_opencl fake = {0};
+    dcli_completion *completion[2] = {NULL, NULL};
+    fill_two_buffers(&s, &fake, completion);
+    release_buffer(&s, OTHER);
+    cr_expect_eq(s.remote->late_bytes, BYTES);
+    fake.plan("fail clCreateBuffer 1 -4");
+    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    cr_expect_eq(s.remote->late_bytes, 0);
+    cr_expect_eq(fake.calls("clCreateBuffer"), 2);
+    cr_expect_eq(dcli_object_find(s.remote, FOURTH, DCLI_OBJECT_BUFFER)->status, CL_SUCCESS);
+    cr_expect_eq(s.remote->used_bytes, 3 * BYTES);
+    take(&s, completion[0]);
+    take(&s, completion[1]);
+    close_scene(&s);
+}
+
+/* The driver may notice at the first use of a buffer only that there is no memory for it. */
+Test(order, buffers_are_not_released_later_if_the_device_is_nearly_full)
+{
+    scene s;
+    fake_opencl fake = {0};
+    dcli_completion *completion[2] = {NULL, NULL};
+    fill_two_buffers(&s, &fake, completion);
+    s.remote->info.memory_bytes = 32 * BYTES;
+    release_buffer(&s, OTHER);
+    cr_expect_eq(s.remote->late_bytes, BYTES);
+    s.remote->used_bytes += 25 * BYTES; /* of other buffers: now 28, seven eighths */
+    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    cr_expect_eq(s.remote->late_bytes, 0);
+    release_buffer(&s, THIRD);
+    cr_expect_eq(s.remote->late_bytes, BYTES, "28 again");
+    s.remote->used_bytes += BYTES;
+    release_buffer(&s, FOURTH);
+    cr_expect_eq(s.remote->late_bytes, BYTES, "it was released at once");
+    s.remote->used_bytes -= 26 * BYTES;
+    take(&s, completion[0]);
+    take(&s, completion[1]);
+    close_scene(&s);
+}
+
 /* A session that ends frees them all. */
 Test(order, a_session_leaves_no_buffers)
 {

@@ -2,6 +2,7 @@
  * types, what is explained, accesses that are checked, memory of the program, and arrays that move to another map. */
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,4 +211,27 @@ Test(loops_lines, are_not_gathered_where_memory_is_short)
         dcl_map_release(map);
         dcl_close(cluster);
     }
+}
+
+/* The first axis has fewer indices than there are nodes: then another one is divided, so that both nodes compute. */
+Test(loops_lines, are_gathered_along_an_axis_that_is_long_enough)
+{
+    enum { LINES = 40, STEPS = 40 };
+    static const char text[] = "for (int h = 0; h < 1; h++) for (int i = 0; i < 40; i++) for (int j = 1; j < 40; j++)"
+                               " T[h][i][j] = 0.5 * T[h][i][j-1] + 1;";
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_map *map = dcl_map_parse(cluster, "*,*,block");
+    dcl_array *T = dcl_agile(dcl_grid_3d(DCL_DOUBLE, 1, LINES, STEPS), map);
+    double first = 0, last = 0;
+    TEST_OK(dcl_fill(T, &first));
+    int64_t before[2] = {test_counters(cluster, 0).tasks, test_counters(cluster, 1).tasks};
+    TEST_OK(dcl_loops(cluster, text, DCL_INOUT(T)));
+    for (int n = 0; n < 2; n++)
+        cr_expect_geq(test_counters(cluster, n).tasks - before[n], 2, "node %d computes, and copies back", n);
+    dcl_box corner = {.rank = 3, .start = {0, LINES - 1, STEPS - 1}, .count = {1, 1, 1}, .stride = {1, 1, 1}};
+    TEST_OK(dcl_read(T, &corner, &last, NULL));
+    cr_expect_eq(last, 2 - ldexp(1, 1 - (STEPS - 1)));
+    dcl_release(T);
+    dcl_map_release(map);
+    dcl_close(cluster);
 }

@@ -58,3 +58,15 @@ Test(gain, without_any_loan_it_goes_on_lending)
         dcli_gain_add(&gain, false, 100);
     }
 }
+
+/* Nodes of other hosts are lent to in any case, so there may be no call without loans; or batches are lent that nobody wants to keep. */
+Test(gain, goes_on_trying_if_no_call_is_kept)
+{
+    dcli_gain gain = {.calls = 0};
+    int lends = 0;
+    for (int n = 0; n < 640; n++) {
+        lends += dcli_gain_lends(&gain);
+        dcli_gain_add(&gain, true, 100);
+    }
+    cr_expect_eq(lends, 20);
+}

@@ -13,6 +13,7 @@ enum { NODES = 2, BATCHES = 8 }; /* of node 0 */
 #define SECOND INT64_C(1000000000)
 
 static const dcli_node_ways nowhere[NODES];
+static dcli_node_ways near[NODES] = {{.can = DCLI_CAN_SHARE}, {.can = DCLI_CAN_SHARE}};
 static int64_t elements = 1024;
 
 /* A node that runs batches of one body. */
@@ -47,6 +48,7 @@ static void open_scene(void)
     scene.entry.operation = *operation;
     scene.entry.kernel = &scene.kernel;
     scene.worker.as_node = &scene.own;
+    scene.worker.terms.ways = near;
     cr_assert_eq(dcli_entry_reserve_plan(&scene.entry), DCL_OK);
     dcli_entry_add_plan(&scene.entry, scene.worker.terms.self, plan);
 }
@@ -192,6 +194,17 @@ Test(profile, a_body_that_memory_limits_is_lent_only_if_that_shortens_its_calls)
     cr_expect_eq(lend_calls(&call, 64, 5000 * SECOND, 4000 * SECOND), 2);
     lend_calls(&call, 64, 2500 * SECOND, 4000 * SECOND);
     cr_expect_eq(lend_calls(&call, 64, 2500 * SECOND, 4000 * SECOND), 62);
+    close_scene();
+}
+
+/* A node of another host has memory of its own, so its loans show nothing. */
+Test(profile, loans_to_other_hosts_do_not_count_as_loans)
+{
+    elements = INT64_C(1) << 44;
+    near[1].group = 1;
+    open_scene();
+    int64_t call = 0;
+    cr_expect_eq(lend_calls(&call, 64, 5000 * SECOND, 4000 * SECOND), 64);
     close_scene();
 }
 
