@@ -690,8 +690,8 @@ static void add_copy(dcli_loops_sets *sets, dcli_loops_operation *operation, enu
     isl_set_free(set);
 }
 
-/* Find the outputs whose lines are gathered, and what is copied of them. The box around all that is written is copied back, so
- * elements of it that are not written are copied there, as are those that are read first. */
+/* Find the outputs whose lines are gathered, and what is copied of them. Afterwards the box around all written elements is copied
+ * back. So before, its other elements are copied there, and those that are read before they are written. */
 static void find_gathered(dcli_loops_sets *sets, dcli_loops_operation *operation)
 {
     for (int k = 0; k < operation->output_count; k++) {

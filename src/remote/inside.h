@@ -324,8 +324,8 @@ void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_mem_flags fla
 void dcli_buffer_release(dcli_remote *remote, dcli_object *object);
 /** Release the buffers for which this was put off. @param all  even those that the device may use: this may wait for it. */
 void dcli_buffers_release_late(dcli_remote *remote, bool all);
-/** Whether so many bytes more fit the quota, and seven eighths of the device's memory, together with all buffers that are not released.
- *  Otherwise no release is put off. */
+/** Whether there is room for `bytes` more: all buffers that are not released, and these bytes, are within the quota and within seven
+ *  eighths of the device's memory. While there is none, no release is put off. */
 bool dcli_buffers_have_room(const dcli_remote *remote, int64_t bytes);
 
 /* ---- schedule.c ---- */

@@ -54,9 +54,9 @@ void dcli_turn_leave(struct dcli_worker *host);
  *  whether nobody serves; else the caller must wake the serving thread. */
 bool dcli_turn_summon(struct dcli_worker *host);
 /** By a thread of the program that has queued an operation without waking anyone: whether it and those queued before it,
- *  `queued` in all, are to be sent now. The first ones after a pause are sent one by one, so that nodes begin; later ones
- *  together, because a message for each would cost more. What is not due is sent with a later operation, by a thread that
- *  waits, or by the worker's own thread, which looks after LINGER_NS. */
+ *  `queued` in all, are to be sent now. The first ones after a pause are sent one by one, so that nodes begin. Later ones
+ *  are sent together, because a message for each would cost more. Those that are not due are sent with a later operation, by
+ *  a thread that waits, or by the worker's own thread, which looks after LINGER_NS. */
 bool dcli_turn_is_due(struct dcli_worker *host, int queued);
 /** By a thread of the program: take the turn if no other thread serves. @return whether it has the turn. */
 bool dcli_turn_try(struct dcli_worker *host);

@@ -528,7 +528,7 @@ static void try_events(void)
     clReleaseMemObject(y);
 }
 
-/* A list of so many events that even the markers that wait for its parts do not fit into one message. */
+/* A list of very many events. Markers wait for its parts, and even the markers are too many for one message. */
 static bool try_very_long_list(void)
 {
     enum { EVENTS = 70000 };

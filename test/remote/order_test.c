@@ -749,13 +749,19 @@ static void release_buffer(scene *s, int64_t buffer)
     command(s, (dcli_msg_command){.kind = DCLI_CL_RELEASE, .object = buffer});
 }
 
-/* Open a scene on a device that is asked for the ends of commands, as GPUs are, with the buffers OTHER and THIRD. The driver has called
- * back for a command on OTHER and for a later one on THIRD, and neither was taken. */
-static void fill_two_buffers(scene *s, fake_opencl *fake, dcli_completion *completion_out[2])
+/* Open a scene with a fake driver. */
+static void open_with(scene *s, fake_opencl *fake)
 {
     fake_opencl_select();
     cr_assert(fake_opencl_find(fake), "%s", TEST_FAKE_OPENCL);
     open_scene(s);
+}
+
+/* Open a scene on a device that is asked for the ends of commands, as GPUs are, with the buffers OTHER and THIRD. The driver has called
+ * back for a command on OTHER and for a later one on THIRD, and neither was taken. */
+static void fill_two_buffers(scene *s, fake_opencl *fake, dcli_completion *completion_out[2])
+{
+    open_with(s, fake);
     command(s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, BYTES)});
     command(s, (dcli_msg_command){DCLI_CL_BUFFER, THIRD, NUMBERS(1, BYTES)});
     fill_buffer(s, OTHER, QUEUE, FIRST);
@@ -771,6 +777,27 @@ static void take(scene *s, dcli_completion *completion)
     completion->next = NULL;
     atomic_store(&s->remote->completions, completion);
     dcli_completions_take(s->remote);
+}
+
+static void take_both(scene *s, dcli_completion *completion[2])
+{
+    take(s, completion[0]);
+    take(s, completion[1]);
+}
+
+/* fill_two_buffers(), and release OTHER on a device with so much memory that this is put off. */
+static void release_one_later(scene *s, fake_opencl *fake, dcli_completion *completion_out[2], int64_t memory_bytes)
+{
+    fill_two_buffers(s, fake, completion_out);
+    s->remote->info.memory_bytes = memory_bytes;
+    release_buffer(s, OTHER);
+    cr_assert_eq(s->remote->late_bytes, BYTES);
+}
+
+static void make_fourth(scene *s)
+{
+    command(s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    cr_expect_eq(dcli_object_find(s->remote, FOURTH, DCLI_OBJECT_BUFFER)->status, CL_SUCCESS);
 }
 
 /* The release of a buffer may wait for the device, so it waits itself, until all commands before it have ended. */
@@ -803,9 +830,7 @@ Test(order, a_released_buffer_waits_for_earlier_commands_only)
 {
     scene s;
     fake_opencl fake = {0};
-    fake_opencl_select();
-    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
-    open_scene(&s);
+    open_with(&s, &fake);
     command(&s, (dcli_msg_command){DCLI_CL_BUFFER, OTHER, NUMBERS(1, BYTES)});
     fill_buffer(&s, OTHER, QUEUE, FIRST);
     while (atomic_load(&s.remote->callbacks) > 0)
@@ -829,9 +854,7 @@ Test(order, a_buffer_waits_for_its_sub_buffer)
 {
     scene s;
     fake_opencl fake = {0};
-    fake_opencl_select();
-    cr_assert(fake_opencl_find(&fake), "%s", TEST_FAKE_OPENCL);
-    open_scene(&s);
+    open_with(&s, &fake);
     command(&s, (dcli_msg_command){DCLI_CL_SUB_BUFFER, OTHER, NUMBERS(BUFFER, 1, 0, BYTES)});
     s.remote->polls = true;
     fill_buffer(&s, OTHER, QUEUE, FIRST);
@@ -852,19 +875,14 @@ Test(order, buffers_that_are_released_later_leave_memory)
     scene s;
     fake_opencl fake = {0};
     dcli_completion *completion[2] = {NULL, NULL};
-    fill_two_buffers(&s, &fake, completion);
-    s.remote->info.memory_bytes = 16 * BYTES;
-    release_buffer(&s, OTHER);
-    cr_expect_eq(s.remote->late_bytes, BYTES);
+    release_one_later(&s, &fake, completion, 16 * BYTES);
     release_buffer(&s, THIRD);
     cr_expect_eq(fake.calls("clReleaseMemObject"), 1, "both are more than a sixteenth of the memory");
     s.remote->terms.quota_bytes = 2 * BYTES;
-    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    make_fourth(&s);
     cr_expect_eq(fake.calls("clReleaseMemObject"), 2);
     cr_expect_eq(s.remote->used_bytes, 2 * BYTES);
-    cr_expect_eq(dcli_object_find(s.remote, FOURTH, DCLI_OBJECT_BUFFER)->status, CL_SUCCESS);
-    take(&s, completion[0]);
-    take(&s, completion[1]);
+    take_both(&s, completion);
     close_scene(&s);
 }
 
@@ -874,17 +892,13 @@ Test(order, buffers_are_released_if_the_driver_has_no_memory)
     scene s;
     fake_opencl fake = {0};
     dcli_completion *completion[2] = {NULL, NULL};
-    fill_two_buffers(&s, &fake, completion);
-    release_buffer(&s, OTHER);
-    cr_expect_eq(s.remote->late_bytes, BYTES);
+    release_one_later(&s, &fake, completion, 1000 * BYTES);
     fake.plan("fail clCreateBuffer 1 -4");
-    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    make_fourth(&s);
     cr_expect_eq(s.remote->late_bytes, 0);
     cr_expect_eq(fake.calls("clCreateBuffer"), 2);
-    cr_expect_eq(dcli_object_find(s.remote, FOURTH, DCLI_OBJECT_BUFFER)->status, CL_SUCCESS);
     cr_expect_eq(s.remote->used_bytes, 3 * BYTES);
-    take(&s, completion[0]);
-    take(&s, completion[1]);
+    take_both(&s, completion);
     close_scene(&s);
 }
 
@@ -894,12 +908,9 @@ Test(order, buffers_are_not_released_later_if_the_device_is_nearly_full)
     scene s;
     fake_opencl fake = {0};
     dcli_completion *completion[2] = {NULL, NULL};
-    fill_two_buffers(&s, &fake, completion);
-    s.remote->info.memory_bytes = 32 * BYTES;
-    release_buffer(&s, OTHER);
-    cr_expect_eq(s.remote->late_bytes, BYTES);
+    release_one_later(&s, &fake, completion, 32 * BYTES);
     s.remote->used_bytes += 25 * BYTES; /* of other buffers: now 28, seven eighths */
-    command(&s, (dcli_msg_command){DCLI_CL_BUFFER, FOURTH, NUMBERS(1, BYTES)});
+    make_fourth(&s);
     cr_expect_eq(s.remote->late_bytes, 0);
     release_buffer(&s, THIRD);
     cr_expect_eq(s.remote->late_bytes, BYTES, "28 again");
@@ -907,8 +918,7 @@ Test(order, buffers_are_not_released_later_if_the_device_is_nearly_full)
     release_buffer(&s, FOURTH);
     cr_expect_eq(s.remote->late_bytes, BYTES, "it was released at once");
     s.remote->used_bytes -= 26 * BYTES;
-    take(&s, completion[0]);
-    take(&s, completion[1]);
+    take_both(&s, completion);
     close_scene(&s);
 }
 
