@@ -8,7 +8,7 @@
 #include "base/trace.h"
 
 /** Protocol version, first field of every message. */
-#define DCLI_PROTOCOL 3
+#define DCLI_PROTOCOL 4
 
 enum {                              /* limits; nearly all are checked before any field of a received message is used */
        DCLI_MOST_MESSAGE = 1 << 20, /* bytes of a message without its payload */

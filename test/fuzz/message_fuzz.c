@@ -1,5 +1,7 @@
 /* fuzz/message_fuzz.c - packing and unpacking. The first byte of an input says of which kind a message is that the rest is made
- * into, field by field; what is left of it then breaks the packed bytes. Or it says that the rest is bytes as they come. */
+ * into, field by field; what is left of it then breaks the packed bytes. Or it says that the rest is bytes as they come. The
+ * number of the version, if it is one byte, is replaced by DCLI_PROTOCOL then, so that recorded inputs stay valid; but not
+ * after a first byte 0. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +51,19 @@ static void break_bytes(fuzz_input *input, const char *bytes, size_t length)
     free(copy);
 }
 
+/* Unpack bytes of another version as those of this one. */
+static void try_as_own_version(const uint8_t *bytes, size_t length)
+{
+    uint8_t *copy = malloc(length > 0 ? length : 1); /* an access behind it is seen */
+    if (length > 0)
+        memcpy(copy, bytes, length);
+    size_t head = length == 0 ? 1 : copy[0] == 0xdc ? 3 : copy[0] == 0xdd ? 5 : 1; /* bytes of the head of the array */
+    if (head < length && copy[head] < 128)
+        copy[head] = DCLI_PROTOCOL;
+    fuzz_try_bytes(copy, length);
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -56,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input input = {data, data + size};
     int kind = fuzz_byte(&input);
     if (kind == 0 || kind >= DCLI_MSG_KIND_COUNT) {
-        fuzz_try_bytes(input.at, (size_t)(input.end - input.at));
+        (kind == 0 ? fuzz_try_bytes : try_as_own_version)(input.at, (size_t)(input.end - input.at));
         return 0;
     }
     dcli_message message = {.kind = (dcli_message_kind)kind};

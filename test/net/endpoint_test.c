@@ -15,6 +15,7 @@
 #include "base/slice.h"
 #include "net/endpoint.h"
 #include "net/refused.h"
+#include "net/wire_text.h"
 
 enum { PEERS = 3, LONG = 20000 /* milliseconds: a test that waits so long has failed */ };
 
@@ -256,16 +257,19 @@ static void raw_send(dcli_endpoint *from, int to, const void *bytes, size_t leng
 Test(endpoint, malformed_messages_name_their_sender)
 {
     static const struct {
-        const char *bytes;
+        unsigned char bytes[8];
         size_t length;
         bool has_payload;
         const char *words;
     } cases[] = {
-        {"\x94\3\6\0\xff", 5, false, "from peer 1: chunks of a message CREDIT is -1"},
-        {"\x93\1\12\0", 4, false, "from peer 1: a message speaks version 1 of the protocol, this peer version 3"},
-        {"\xdd\x10\0\0\0", 5, false, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
-        {"", 0, false, "from peer 1: byte 0 of a message of 0 bytes"},
-        {"\x94\3\6\0\5", 5, true, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
+        {{0x94, DCLI_PROTOCOL, 6, 0, 0xff}, 5, false, "from peer 1: chunks of a message CREDIT is -1"},
+        {{0x93, 1, 10, 0},
+         4,
+         false,
+         "from peer 1: a message speaks version 1 of the protocol, this peer version " TEST_PROTOCOL},
+        {{0xdd, 0x10, 0, 0, 0}, 5, false, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
+        {{0}, 0, false, "from peer 1: byte 0 of a message of 0 bytes"},
+        {{0x94, DCLI_PROTOCOL, 6, 0, 5}, 5, true, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
     };
     group g = open_group();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

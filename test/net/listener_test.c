@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "net/stranger.h"
 #include "net/wire_socket.h"
+#include "net/wire_text.h"
 
 enum { LONG = 20000 /* milliseconds: a test that waits so long has failed */, MOST_CLIENTS = 4, MOST_STRANGERS = 64 };
 
@@ -328,8 +329,8 @@ Test(listener, another_version_is_refused_with_both_numbers)
         size_t length;
         const char *words;
     } cases[] = {
-        {"\x92\2\xa5later", 8, "version 2 of the protocol, this worker version 3"},
-        {"\xdc\0\3\xcd\1\x2c\xc0\xc0", 8, "version 300 of the protocol, this worker version 3"},
+        {"\x92\2\xa5later", 8, "version 2 of the protocol, this worker version " TEST_PROTOCOL},
+        {"\xdc\0\3\xcd\1\x2c\xc0\xc0", 8, "version 300 of the protocol, this worker version " TEST_PROTOCOL},
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -348,15 +349,16 @@ Test(listener, another_version_is_refused_with_both_numbers)
 Test(listener, malformed_messages_end_the_call)
 {
     static const struct {
-        const char *what, *bytes;
+        const char *what;
+        unsigned char bytes[8];
         size_t length;
         int more_frames;
     } cases[] = {
-        {"no array", "\7", 1, 0},
-        {"a kind that is none", "\x93\3\x63\0", 4, 0},
-        {"a bomb", "\xdd\x10\0\0\0", 5, 0},
-        {"two frames", "\x94\3\x19\0\5", 5, 1},
-        {"hundreds of frames", "\x94\3\x19\0\5", 5, 300},
+        {"no array", {7}, 1, 0},
+        {"a kind that is none", {0x93, DCLI_PROTOCOL, 99, 0}, 4, 0},
+        {"a bomb", {0xdd, 0x10, 0, 0, 0}, 5, 0},
+        {"two frames", {0x94, DCLI_PROTOCOL, 25, 0, 5}, 5, 1},
+        {"hundreds of frames", {0x94, DCLI_PROTOCOL, 25, 0, 5}, 5, 300},
     };
     office o = open_office(false, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -433,7 +435,7 @@ Test(listener, ids_of_a_clients_own_choice_are_not_let_in)
     dcli_event event = {0};
     cr_assert_eq(dcli_monitor_open(o.net, dealer, &monitor), DCL_OK, "%s", dcl_error());
     call_raw(&o, dealer, "chosen", 6);
-    raw_send(dealer, "\x94\3\x19\0\5", 5, 0);
+    raw_send(dealer, (unsigned char[]){0x94, DCLI_PROTOCOL, 25, 0, 5}, 5, 0);
     for (int i = 0; i < LONG / 10 && event.kind != ZMQ_EVENT_DISCONNECTED; i++) {
         expect_quiet(&o, 10);
         while (event.kind != ZMQ_EVENT_DISCONNECTED && dcli_monitor_next(&monitor, &event))

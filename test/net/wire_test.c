@@ -18,6 +18,9 @@
 #include "base/error.h"
 #include "net/stranger.h"
 #include "net/wire.h"
+#include "net/wire_text.h"
+
+static const unsigned char credit_of_5[] = {0x94, DCLI_PROTOCOL, 6, 0, 5};
 
 enum { MOST = 4, LONG = 20000 /* milliseconds: a test that waits so long has failed */, SILENCE = 30000 };
 
@@ -996,7 +999,7 @@ Test(wire, strangers_are_cut_off)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         dcli_monitor monitor;
         void *dealer = raw_dealer(&p, 1, cases[i].id, cases[i].id_bytes, &monitor);
-        cr_assert_eq(zmq_send(dealer, "\x94\3\6\0\5", 5, 0), 5);
+        cr_assert_eq(zmq_send(dealer, credit_of_5, sizeof credit_of_5, 0), 5);
         expect_cut(&p, 1, &monitor, cases[i].what);
         cr_expect(dcli_endpoint_refused(p.peer[1]) > (int64_t)i, "%s", cases[i].what);
         dcli_monitor_close(&monitor, dealer);
@@ -1085,7 +1088,7 @@ Test(wire, a_newcomer_is_not_cut_off_for_the_stranger_before)
     expect_credit(&p, 0, 1, 1);
     int known = ((const dcli_wire *)p.peer[0]->link)->peer[1].fd;
     void *dealer = raw_dealer(&p, 0, "", 0, &monitor);
-    cr_assert_eq(zmq_send(dealer, "\x94\3\6\0\5", 5, 0), 5);
+    cr_assert_eq(zmq_send(dealer, credit_of_5, sizeof credit_of_5, 0), 5);
     await_message(&p, 0);
     int fd = accepted_by(&p, 0, known);
     cr_assert_geq(fd, 0);
@@ -1151,7 +1154,7 @@ Test(wire, an_impostor_with_the_descriptor_of_a_lost_peer_is_not_heard)
 }
 
 /** A message by hand, with the seal that it has over a connection without keys; each further frame is "frame". */
-static void raw_send(void *dealer, uint64_t number, const char *bytes, size_t length, int more_frames)
+static void raw_send(void *dealer, uint64_t number, const void *bytes, size_t length, int more_frames)
 {
     char frame[64];
     memcpy(frame, bytes, length);
@@ -1165,16 +1168,19 @@ static void raw_send(void *dealer, uint64_t number, const char *bytes, size_t le
 Test(wire, who_sends_what_is_no_message_is_lost)
 {
     static const struct {
-        const char *bytes;
+        unsigned char bytes[8];
         size_t length;
         int more_frames;
         const char *words;
     } cases[] = {
-        {"\x94\3\6\0\xff", 5, 0, "from peer 1: chunks of a message CREDIT is -1"},
-        {"\x93\1\12\0", 4, 0, "from peer 1: a message speaks version 1 of the protocol, this peer version 3"},
-        {"\xdd\x10\0\0\0", 5, 0, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
-        {"\x94\3\6\0\5", 5, 1, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
-        {"\x96\3\5\0\1\0\0", 7, 50, "from peer 1: a message CHUNK has 51 frames; expected 2 at most"},
+        {{0x94, DCLI_PROTOCOL, 6, 0, 0xff}, 5, 0, "from peer 1: chunks of a message CREDIT is -1"},
+        {{0x93, 1, 10, 0},
+         4,
+         0,
+         "from peer 1: a message speaks version 1 of the protocol, this peer version " TEST_PROTOCOL},
+        {{0xdd, 0x10, 0, 0, 0}, 5, 0, "from peer 1: byte 5 of a message of 5 bytes: more items are announced"},
+        {{0x94, DCLI_PROTOCOL, 6, 0, 5}, 5, 1, "from peer 1: a message CREDIT has 2 frames; expected 1 at most"},
+        {{0x96, DCLI_PROTOCOL, 5, 0, 1, 0, 0}, 7, 50, "from peer 1: a message CHUNK has 51 frames; expected 2 at most"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         party p = open_party(2, false);
@@ -1183,7 +1189,7 @@ Test(wire, who_sends_what_is_no_message_is_lost)
         cr_assert_eq(dcli_endpoint_expect(p.peer[0], 1, ""), DCL_OK);
         void *dealer = raw_dealer(&p, 0, "\1\0\0\1", 4, &monitor);
         raw_send(dealer, 1, cases[i].bytes, cases[i].length, cases[i].more_frames);
-        raw_send(dealer, 2, "\x94\3\6\0\5", 5, 0); /* nothing that follows is taken */
+        raw_send(dealer, 2, credit_of_5, sizeof credit_of_5, 0); /* nothing that follows is taken */
         cr_assert_eq(dcli_endpoint_receive(p.peer[0], LONG, &received), DCL_ERR_PROTOCOL, "%s", cases[i].words);
         cr_expect(strstr(dcl_error(), cases[i].words) != NULL, "\"%s\" lacks \"%s\"", dcl_error(), cases[i].words);
         expect_lost(&p, 0, 1, "sent what is no message");
@@ -1200,7 +1206,7 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
     static const struct {
         const char *what;
         uint64_t first, second; /* numbers */
-        /* This bit of the second frame; -1: none, -2: of its payload, -3: sealed as version 4, -4: none, after a view of the connection
+        /* This bit of the second frame; -1: none, -2: of its payload, -3: sealed as version 127, -4: none, after a view of the connection
          * that is not the true one. */
         int flip;
         bool beat;
@@ -1211,8 +1217,8 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
         {"one comes twice", 1, 1, -1, false, "number 1 came after 1"},
         {"a beat says that one is missing", 1, 2, -1, true, "number 2 came after 1"},
         {"a beat of something earlier", 1, 0, -1, true, "number 0 came after 1"},
-        {"another version, of other numbers", 1, 9, -3, false, "speaks version 4 of the protocol"},
-        {"a bit of the version", 1, 2, 8, false, "speaks version 2 of the protocol"},
+        {"another version, of other numbers", 1, 9, -3, false, "speaks version 127 of the protocol"},
+        {"a bit of the version", 1, 2, 8, false, "of the protocol, this peer version " TEST_PROTOCOL},
         {"a bit of the message", 1, 2, 39, false, "bytes from peer 1 have changed on their way (checksum)"},
         {"a bit of the number", 1, 2, 8 * 7, false, "have changed on their way"},
         {"a bit of the checksum", 1, 2, 8 * 17, false, "have changed on their way"},
@@ -1223,16 +1229,16 @@ Test(wire, numbers_and_checksums_tell_what_is_missing_twice_or_changed)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         party p = open_party(2, false);
         dcli_monitor monitor;
-        char frame[64] = "\x96\3\5\0\1\0\0";
+        char frame[64] = {(char)0x96, DCLI_PROTOCOL, 5, 0, 1, 0, 0};
         cr_assert_eq(dcli_endpoint_expect(p.peer[0], 1, ""), DCL_OK);
         void *dealer = raw_dealer(&p, 0, "\1\0\0\1", 4, &monitor);
-        raw_send(dealer, cases[i].first, "\x94\3\6\0\5", 5, 0);
+        raw_send(dealer, cases[i].first, credit_of_5, sizeof credit_of_5, 0);
         if (cases[i].first == 1)
             expect_credit(&p, 0, 1, 5);
         if (cases[i].flip == -4)
             raw_send(dealer, cases[i].first, "\1\2\3\4\5\6\7\10", DCLI_SEAL_VIEW, 0);
         size_t length = cases[i].beat ? 0 : 7;
-        frame[1] = cases[i].flip == -3 ? 4 : frame[1];
+        frame[1] = cases[i].flip == -3 ? 127 : frame[1];
         dcli_seal_put(frame, length, cases[i].second, true, "payload", cases[i].beat ? 0 : 7);
         if (cases[i].flip >= 0)
             frame[cases[i].flip / 8] ^= (char)(1 << cases[i].flip % 8);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <msgpack.h>
+
 static msgpack_sbuffer buffer;
 static msgpack_packer packer;
 
@@ -77,6 +79,8 @@ static const char *put_item(const char *at)
         return msgpack_pack_false(&packer), at + 5;
     if (strncmp(at, "nil", 3) == 0)
         return msgpack_pack_nil(&packer), at + 3;
+    if (*at == 'v')
+        return msgpack_pack_int(&packer, DCLI_PROTOCOL), at + 1;
     if (*at == '-')
         msgpack_pack_int64(&packer, strtoll(at, &end, 10));
     else

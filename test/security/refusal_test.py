@@ -6,6 +6,7 @@ import pathlib
 import re
 import socket
 import subprocess
+import sys
 
 import siege  # first: it finds the others
 
@@ -202,8 +203,28 @@ class Token(Refusal):
         self.assertTrue(self.offer.logs(f"version {version + 1} of the protocol"), self.offer.log())
         self.works(self.offer)
 
+    LISTS_OPENCL = """
+import ctypes
+opencl, platform, count = ctypes.CDLL("libOpenCL.so.1"), ctypes.c_void_p(), ctypes.c_uint()
+opencl.clGetDeviceIDs.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p]
+print(opencl.clGetPlatformIDs(1, ctypes.byref(platform), None), opencl.clGetDeviceIDs(platform, 0xffffffff, 0, None, ctypes.byref(count)))
+"""
+
+    def test_worker_of_another_version(self):
+        """The other side of test_other_version: programs of DCL and OpenCL programs say both numbers."""
+        own = attack.own_version()
+        for other in (own - 1, own + 1):
+            words = f"version {other} of the protocol, this peer version {own}.*same version of DCL"
+            with talk.Foreigner(b"\x93" + bytes([other, 10, 0])) as worker:
+                variables = {**self.offer.variables, "DCL_WORKERS": worker.address}
+                self.refuses(siege.run([siege.CLIENT, "open"], **variables), "DCL_ERR_PROTOCOL", words)
+                done = siege.run([sys.executable, "-c", self.LISTS_OPENCL], **variables,
+                                 OCL_ICD_VENDORS=f"{os.path.dirname(siege.DCL)}/dcl.icd")
+                self.assertEqual(done.out.strip(), "0 -1", done.text)
+                self.assertRegex(done.err, f"dcl opencl: .*{words}")
+
     def test_what_is_no_first_message(self):
-        for body in (b"\xc0", b"hello", b"\x93\x03\x05\x00"):
+        for body in (b"\xc0", b"hello", b"\x93" + bytes([attack.own_version(), 5, 0])):
             with self.subTest(body), talk.Conversation(self.offer.port, self.offer.token()) as other:
                 self.assertTrue(other.ends(body))
         self.lists(self.offer)
@@ -239,7 +260,7 @@ class Token(Refusal):
         """Who has the session's password, which is its client alone, cannot be its host a second time."""
         client, port, password = self.session()
         with talk.Conversation(port, password) as other:
-            self.assertTrue(other.ends(b"\x93\x03\x0a\x00"))
+            self.assertTrue(other.ends(b"\x93" + bytes([attack.own_version(), 10, 0])))
         text, _ = client.communicate("go on\n", timeout=60)
         self.assertEqual(client.returncode, 0, text)
 

@@ -1,6 +1,8 @@
 """What DCL says over tcp, read and written by hand: ZMTP frames of a recorded stream, and the few forms of MessagePack
 that messages are made of (docs/protocol.md). Nothing here is shared with the library."""
+import socket
 import struct
+import threading
 
 import attack
 
@@ -106,3 +108,55 @@ class Conversation:
                 self.answers.append(self.hear())
         except attack.Ended as end:
             return not str(end).startswith("limit")
+
+
+class Foreigner:
+    """A worker on loopback that lets everybody in and answers every message with `body`.
+
+    with Foreigner(b"...") as worker:    # its address is worker.address"""
+
+    def __init__(self, body):
+        self.body, self.threads = body, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"tcp://127.0.0.1:{self.listener.getsockname()[1]}"
+
+    def __enter__(self):
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+        self.listener.close()
+
+    def _start(self, work, *arguments):
+        self.threads.append(threading.Thread(target=work, args=arguments))
+        self.threads[-1].start()
+
+    def _accept(self):
+        try:
+            while True:
+                self._start(self._serve, self.listener.accept()[0])
+        except OSError:
+            return  # it has been shut down
+
+    def _serve(self, client):
+        with client, client.makefile("rb") as stream:
+            client.settimeout(30)
+            try:
+                client.sendall(attack.greeting("PLAIN", as_server=True))
+                stream.read(HANDSHAKE)
+                for command in (attack.command("WELCOME", b""), attack.command("READY", attack.metadata(Socket_Type="ROUTER"))):
+                    self._frame(stream)
+                    client.sendall(command)
+                while self._frame(stream) is not None:
+                    client.sendall(attack.frame(self.body))
+            except OSError:
+                return  # it has gone
+
+    @staticmethod
+    def _frame(stream):
+        """@return the body of the next frame of less than 256 bytes; None: there is none."""
+        head = stream.read(2)
+        return stream.read(head[1]) if len(head) == 2 else None

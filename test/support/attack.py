@@ -14,7 +14,9 @@ import collections
 import dataclasses
 import ipaddress
 import os
+import pathlib
 import random
+import re
 import resource
 import socket
 import struct
@@ -29,6 +31,12 @@ READ_BYTES = 1 << 16
 
 
 # ---- bytes of the protocol ------------------------------------------------------------------------------------------
+
+
+def own_version():
+    """The number that messages of these sources begin with."""
+    header = pathlib.Path(__file__).resolve().parents[2] / "src/net/message.h"
+    return int(re.search(r"#define DCLI_PROTOCOL (\d+)", header.read_text(encoding="utf-8"))[1])
 
 
 def greeting(mechanism="PLAIN", version=(3, 1), as_server=False):
@@ -544,7 +552,7 @@ def inside(attacker, *texts):
 
 def bombs():
     """Bodies that msgpack unpackers allocate for. An array16/32 or map32 announces items that never come."""
-    head = b"\x93\x03\x01\x00"  # [version 3, kind 1, epoch 0, so that a reader may go on to what follows
+    head = b"\x93" + bytes([own_version(), 1, 0])  # [version, kind 1, epoch 0, so that a reader may go on to what follows
     bare = [b"\xdd\x10\x00\x00\x00", b"\xdd\xff\xff\xff\xff", b"\xdf\x10\x00\x00\x00", b"\xdc\xff\xff",
             b"\xc6\xff\xff\xff\xff", b"\xdb\x7f\xff\xff\xff", b"\xc9\xff\xff\xff\xff\x01",
             b"\xdd\x00\x01\x00\x00" * 200,  # each header alone passes a check against the bytes left
