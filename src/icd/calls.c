@@ -42,6 +42,12 @@ void icd_leave(void)
 
 int64_t icd_number(void) { return ++icd.last_number; }
 
+int64_t icd_numbers(int count)
+{
+    icd.last_number += count;
+    return icd.last_number - count + 1;
+}
+
 /* ---- answers ---- */
 
 cl_int icd_answer(const void *value, size_t bytes, size_t size, void *value_out, size_t *size_out)

@@ -12,6 +12,14 @@ void icd_context_free(icd_context *context)
         context->destructors = call->next;
         icd_call_later(call);
     }
+    for (int d = 0; d < context->device_count; d++) {
+        const int64_t number[] = {context->work_queue[d], context->number[d]};
+        for (int n = 0; n < 2; n++)
+            if (number[n] != 0)
+                icd_send(context->device[d], &(dcli_msg_command){.kind = DCLI_CL_RELEASE, .object = number[n]});
+    }
+    for (int s = 0; s < context->shown_count; s++)
+        icd_drop(context->shown[s]);
     dcli_free(context->properties);
 }
 
@@ -37,6 +45,20 @@ static cl_int read_properties(const cl_context_properties *list, size_t *count_o
     return CL_SUCCESS;
 }
 
+/* Add a device or sub-device, unless the context has it. */
+static void add_device(icd_context *context, icd_device *device)
+{
+    int shown = 0, place = 0;
+    while (shown < context->shown_count && context->shown[shown] != device)
+        shown++;
+    while (place < context->device_count && context->device[place] != device->root)
+        place++;
+    if (shown == context->shown_count)
+        context->shown[context->shown_count++] = icd_hold(device);
+    if (place == context->device_count)
+        context->device[context->device_count++] = device->root;
+}
+
 static cl_int make_context(const cl_context_properties *properties, cl_uint count, const cl_device_id devices[],
                            icd_context **context_out)
 {
@@ -51,16 +73,15 @@ static cl_int make_context(const cl_context_properties *properties, cl_uint coun
         return CL_OUT_OF_HOST_MEMORY;
     for (cl_uint d = 0; d < count && status == CL_SUCCESS; d++) {
         icd_device *device = icd_find(devices[d], ICD_DEVICE);
-        bool known = false;
-        for (int other = 0; other < context->device_count; other++)
-            known = known || context->device[other] == device;
         if (device == NULL)
             status = CL_INVALID_DEVICE;
-        else if (device->lost)
+        else if (device->root->lost)
             status = CL_DEVICE_NOT_AVAILABLE;
-        else if (!known)
-            context->device[context->device_count++] = device;
+        else
+            add_device(context, device);
     }
+    for (int d = 0; d < context->device_count && status == CL_SUCCESS; d++)
+        status = icd_context_make_on(context, d);
     if (status == CL_SUCCESS && property_count > 0) {
         if ((context->properties = dcli_calloc(property_count, sizeof *properties)) == NULL)
             status = CL_OUT_OF_HOST_MEMORY;
@@ -135,12 +156,12 @@ cl_int CL_API_CALL icd_clGetContextInfo(cl_context handle, cl_context_info what,
             result = ICD_ANSWER(cl_uint, (cl_uint)context->object.refs);
             break;
         case CL_CONTEXT_NUM_DEVICES:
-            result = ICD_ANSWER(cl_uint, (cl_uint)context->device_count);
+            result = ICD_ANSWER(cl_uint, (cl_uint)context->shown_count);
             break;
         case CL_CONTEXT_DEVICES:
-            for (int d = 0; d < context->device_count; d++)
-                devices[d] = ICD_HANDLE(cl_device_id, context->device[d]);
-            result = icd_answer(devices, (size_t)context->device_count * sizeof devices[0], size, value, size_out);
+            for (int s = 0; s < context->shown_count; s++)
+                devices[s] = ICD_HANDLE(cl_device_id, context->shown[s]);
+            result = icd_answer(devices, (size_t)context->shown_count * sizeof devices[0], size, value, size_out);
             break;
         case CL_CONTEXT_PROPERTIES:
             result = icd_answer(context->properties, context->property_count * sizeof context->properties[0], size,
@@ -189,16 +210,15 @@ void icd_queue_free(icd_queue *queue)
     icd_drop(queue->context);
 }
 
-static cl_int make_queue(icd_context *context, icd_device *device, cl_command_queue_properties properties,
+static cl_int make_queue(icd_context *context, cl_device_id handle, cl_command_queue_properties properties,
                          icd_queue **queue_out)
 {
     if (context == NULL)
         return CL_INVALID_CONTEXT;
-    int place = 0;
-    while (place < context->device_count && context->device[place] != device)
-        place++;
-    if (device == NULL || place == context->device_count)
+    int place = icd_place_of(context, handle);
+    if (place < 0)
         return CL_INVALID_DEVICE;
+    icd_device *device = context->device[place];
     if ((properties &
          ~(cl_command_queue_properties)(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE |
                                         CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT)) != 0)
@@ -210,13 +230,16 @@ static cl_int make_queue(icd_context *context, icd_device *device, cl_command_qu
         return CL_OUT_OF_HOST_MEMORY;
     queue->context = icd_hold(context);
     queue->device = device;
+    queue->shown = icd_find(handle, ICD_DEVICE);
     queue->place = place;
     queue->properties = properties;
     queue->next = device->queues;
     device->queues = queue;
-    int64_t number = icd_number(), sent = (int64_t)properties;
-    cl_int status = icd_send(
-        device, &(dcli_msg_command){.kind = DCLI_CL_QUEUE, .object = number, .number_count = 1, .number = &sent});
+    int64_t number = icd_number(), sent[] = {(int64_t)properties, context->number[place], queue->shown->number};
+    cl_int status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_QUEUE,
+                                                         .object = number,
+                                                         .number_count = context->number[place] != 0 ? 3 : 1,
+                                                         .number = sent});
     if (status != CL_SUCCESS) {
         icd_drop(queue);
         return status;
@@ -232,7 +255,7 @@ cl_command_queue CL_API_CALL icd_clCreateCommandQueue(cl_context context, cl_dev
     cl_int status = CL_INVALID_CONTEXT;
     icd_queue *queue = NULL;
     if (icd_enter()) {
-        status = make_queue(icd_find(context, ICD_CONTEXT), icd_find(device, ICD_DEVICE), properties, &queue);
+        status = make_queue(icd_find(context, ICD_CONTEXT), device, properties, &queue);
         icd_leave();
     }
     if (status_out != NULL)
@@ -240,7 +263,7 @@ cl_command_queue CL_API_CALL icd_clCreateCommandQueue(cl_context context, cl_dev
     return status == CL_SUCCESS ? ICD_HANDLE(cl_command_queue, queue) : NULL;
 }
 
-static cl_int make_queue_with(icd_context *context, icd_device *device, const cl_queue_properties list[],
+static cl_int make_queue_with(icd_context *context, cl_device_id device, const cl_queue_properties list[],
                               icd_queue **queue_out)
 {
     enum { MOST = sizeof(*queue_out)->list / sizeof(*queue_out)->list[0] };
@@ -268,7 +291,7 @@ cl_command_queue CL_API_CALL icd_clCreateCommandQueueWithProperties(cl_context c
     cl_int status = CL_INVALID_CONTEXT;
     icd_queue *queue = NULL;
     if (icd_enter()) {
-        status = make_queue_with(icd_find(context, ICD_CONTEXT), icd_find(device, ICD_DEVICE), list, &queue);
+        status = make_queue_with(icd_find(context, ICD_CONTEXT), device, list, &queue);
         icd_leave();
     }
     if (status_out != NULL)
@@ -289,7 +312,7 @@ cl_int CL_API_CALL icd_clGetCommandQueueInfo(cl_command_queue handle, cl_command
             result = ICD_ANSWER(cl_context, ICD_HANDLE(cl_context, queue->context));
             break;
         case CL_QUEUE_DEVICE:
-            result = ICD_ANSWER(cl_device_id, ICD_HANDLE(cl_device_id, queue->device));
+            result = ICD_ANSWER(cl_device_id, ICD_HANDLE(cl_device_id, queue->shown));
             break;
         case CL_QUEUE_REFERENCE_COUNT:
             result = ICD_ANSWER(cl_uint, (cl_uint)queue->object.refs);

@@ -104,7 +104,12 @@ void icd_drop(void *dropped)
     case ICD_EVENT:
         icd_event_free(dropped);
         break;
-    default: /* platform and devices stay */
+    case ICD_DEVICE:
+        if (((icd_device *)dropped)->root == dropped)
+            return;
+        icd_sub_device_free(dropped);
+        break;
+    default: /* the platform stays */
         return;
     }
     give_cell(object->cell);

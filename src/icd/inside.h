@@ -115,15 +115,19 @@ enum { ICD_BUCKETS = 256 };
  * calls that enqueue fail. */
 enum { ICD_MANY_PENDING = 100000, ICD_MOST_PENDING = 250000 };
 
+/** A device or a sub-device. Of a sub-device, the fields after `fact_count` are unused: its commands are those of `root`. */
 struct icd_device {
     icd_object object;
+    icd_device *root;   /* the device of which it is a part; itself, if it is none */
+    icd_device *parent; /* reference, of a sub-device: what was partitioned; NULL: it is none */
+    int64_t number;     /* of a sub-device, on the server; 0: it is none */
     icd_server *server;
     int node;
     bool described; /* its server has said what it is */
     bool lost;
     char why[512];  /* how it was lost */
-    icd_fact *fact; /* [fact_count] */
-    int64_t fact_count, fact_capacity;
+    icd_fact *fact; /* [fact_count] of a sub-device: only those in which it differs from `root` */
+    int64_t fact_count;
     icd_batch *first, **last; /* commands to send */
     icd_batch *spare;
     bool has_posted;                     /* one of them has a command other than DCLI_CL_FORGET_EVENT */
@@ -190,8 +194,13 @@ typedef struct icd_call {
 struct icd_context {
     icd_object object;
     int device_count;
-    icd_device *device[ICD_MOST_DEVICES];
-    cl_context_properties *properties; /* [property_count] with the final 0 */
+    icd_device *device[ICD_MOST_DEVICES]; /* [device_count] no sub-devices; numbers in this array are called places */
+    int shown_count;
+    icd_device
+        *shown[ICD_MOST_DEVICES]; /* [shown_count] references: the devices and sub-devices that the program has named */
+    int64_t number[ICD_MOST_DEVICES]; /* [device_count] of the context on the server; 0: it has no sub-devices there */
+    int64_t work_queue[ICD_MOST_DEVICES]; /* [device_count] as in icd_device, if the place has such a context */
+    cl_context_properties *properties;    /* [property_count] with the final 0 */
     size_t property_count;
     icd_call *destructors;
 };
@@ -199,8 +208,9 @@ struct icd_context {
 struct icd_queue {
     icd_object object;
     icd_context *context;
-    icd_device *device;
-    int place; /* of the device in its context */
+    icd_device *device; /* no sub-device */
+    icd_device *shown;  /* borrowed from the context: the device, or the sub-device */
+    int place;          /* of the device in its context */
     cl_command_queue_properties properties;
     cl_queue_properties list[8]; /* as given */
     cl_uint list_count;
@@ -416,6 +426,8 @@ bool icd_enter(void);
 void icd_leave(void);
 /** A new number of an object, event, transfer or question. */
 int64_t icd_number(void);
+/** @return the first of `count` new numbers that follow each other. */
+int64_t icd_numbers(int count);
 /** Start the thread that calls functions of the program, if there is none. @return false: it cannot be started. */
 bool icd_can_call(void);
 /** Queue a call of the program's function, for the thread that makes these calls. */
@@ -438,6 +450,16 @@ void icd_report_loss(void *server, int node, const char *seen);
 const icd_fact *icd_device_fact(const icd_device *device, int64_t key);
 /** A property of a device that is a number. @return 0: unknown. */
 cl_ulong icd_device_number(const icd_device *device, cl_device_info what);
+
+/* ---- sub-devices: sub_device.c; with the lock ---- */
+
+void icd_sub_device_free(icd_device *device);
+/** The place of a device or sub-device in a context. @return -1: the context does not have it. */
+int icd_place_of(const icd_context *context, cl_device_id handle);
+/** The place of a context's device or sub-device number `shown`. */
+int icd_place_of_shown(const icd_context *context, int shown);
+/** Have the server of a place make a context, if the context has sub-devices there. @return as icd_send(). */
+cl_int icd_context_make_on(icd_context *context, int place);
 
 /* ---- connection: connection.c; with the lock ---- */
 

@@ -414,13 +414,7 @@ cl_int CL_API_CALL icd_clGetKernelArgInfo(cl_kernel handle, cl_uint index, cl_ke
 static int place_of(const icd_kernel *kernel, cl_device_id handle)
 {
     const icd_context *context = kernel->program->context;
-    const icd_device *device = icd_find(handle, ICD_DEVICE);
-    if (handle == NULL)
-        return context->device_count == 1 ? 0 : -1;
-    for (int d = 0; device != NULL && d < context->device_count; d++)
-        if (context->device[d] == device)
-            return d;
-    return -1;
+    return handle != NULL ? icd_place_of(context, handle) : context->shown_count == 1 ? 0 : -1;
 }
 
 /* Bytes of the local memory that arguments of a kernel have been set to. */

@@ -77,10 +77,10 @@ static cl_int make_on(icd_mem *mem, icd_device *device, int place)
                                                       .number_count = 4,
                                                       .number = (int64_t *)(uintptr_t)number});
     } else {
-        const int64_t number[] = {(int64_t)mem->flags, (int64_t)mem->bytes};
+        const int64_t number[] = {(int64_t)mem->flags, (int64_t)mem->bytes, mem->context->number[place]};
         status = icd_send(device, &(dcli_msg_command){.kind = DCLI_CL_BUFFER,
                                                       .object = made,
-                                                      .number_count = 2,
+                                                      .number_count = number[2] != 0 ? 3 : 2,
                                                       .number = (int64_t *)(uintptr_t)number});
     }
     if (status == CL_SUCCESS)
@@ -89,16 +89,27 @@ static cl_int make_on(icd_mem *mem, icd_device *device, int place)
 }
 
 /* The queue in which contents of buffers move. It is out of order, so that no move waits for another. */
-static cl_int work_queue(icd_device *device)
+static int64_t *work_queue(icd_context *context, int place)
 {
-    if (device->work_queue != 0)
+    return context->number[place] != 0 ? &context->work_queue[place] : &context->device[place]->work_queue;
+}
+
+static cl_int make_work_queue(icd_context *context, int place)
+{
+    icd_device *device = context->device[place];
+    if (*work_queue(context, place) != 0)
         return CL_SUCCESS;
-    int64_t made = icd_number(), properties = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
-    properties &= (int64_t)icd_device_number(device, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
+    int shown = 0;
+    while (context->shown[shown]->root != device)
+        shown++;
+    int64_t made = icd_number(),
+            number[] = {CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, context->number[place], context->shown[shown]->number};
+    number[0] &= (int64_t)icd_device_number(device, CL_DEVICE_QUEUE_ON_HOST_PROPERTIES);
     cl_int status = icd_send(
-        device, &(dcli_msg_command){.kind = DCLI_CL_QUEUE, .object = made, .number_count = 1, .number = &properties});
+        device, &(dcli_msg_command){
+                    .kind = DCLI_CL_QUEUE, .object = made, .number_count = number[1] != 0 ? 3 : 1, .number = number});
     if (status == CL_SUCCESS)
-        device->work_queue = made;
+        *work_queue(context, place) = made;
     return status;
 }
 
@@ -205,8 +216,8 @@ static cl_int move_initial(icd_mem *mem, icd_device *device, int place)
     if (event == NULL)
         return CL_OUT_OF_HOST_MEMORY;
     dcli_span span = whole(mem);
-    cl_int status = icd_transfer_enqueue(device, device->work_queue, mem->copy[place].number, event, true, &span,
-                                         mem->initial, span.row_bytes, span.row_bytes, NULL);
+    cl_int status = icd_transfer_enqueue(device, *work_queue(mem->context, place), mem->copy[place].number, event, true,
+                                         &span, mem->initial, span.row_bytes, span.row_bytes, NULL);
     if (status == CL_SUCCESS) {
         event->at_end = drop_mem;
         event->at_end_user = icd_hold(mem);
@@ -258,7 +269,8 @@ static void end_of_direct(icd_event *event)
         dcli_free(direct);
 }
 
-static cl_int send_direct(icd_direct *direct, icd_event *event, int64_t mem_number, const dcli_span *span)
+static cl_int send_direct(icd_direct *direct, icd_event *event, int64_t queue_number, int64_t mem_number,
+                          const dcli_span *span)
 {
     bool in = event->device == direct->target;
     const icd_device *other = in ? direct->source : direct->target;
@@ -270,7 +282,7 @@ static cl_int send_direct(icd_direct *direct, icd_event *event, int64_t mem_numb
                                 .number_count = (event->lenient > 0 ? 4 : 3) + DCLI_SPAN_NUMBERS,
                                 .number = number};
     event->unobserved = true; /* commands that wait for it do so in its server */
-    cl_int status = icd_command_send(event->device, event->device->work_queue, event, &command);
+    cl_int status = icd_command_send(event->device, queue_number, event, &command);
     if (status != CL_SUCCESS)
         return status;
     event->at_end = end_of_direct;
@@ -285,20 +297,21 @@ static cl_int move_directly(icd_mem *mem, icd_device *source, int from, icd_devi
     icd_direct *direct = dcli_calloc(1, sizeof *direct);
     icd_event *out = internal(mem, source), *in = internal(mem, target);
     dcli_span span = whole(mem);
-    cl_int status = direct == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
+    cl_int status =
+        direct == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : make_work_queue(mem->context, from);
     if (status == CL_SUCCESS)
         status = await_contents(out, mem, from);
     if (status == CL_SUCCESS)
         status = await_earlier_move(in, &mem->copy[to]);
     if (status == CL_SUCCESS) {
         *direct = (icd_direct){.number = icd_number(), .source = source, .target = target};
-        status = send_direct(direct, in, mem->copy[to].number, &span);
+        status = send_direct(direct, in, *work_queue(mem->context, to), mem->copy[to].number, &span);
     }
     if (status == CL_SUCCESS) {
         icd_drop(mem->copy[to].ready);
         mem->copy[to].ready = icd_hold(in);
         mem->copy[to].source = from;
-        status = send_direct(direct, out, mem->copy[from].number, &span);
+        status = send_direct(direct, out, *work_queue(mem->context, from), mem->copy[from].number, &span);
         if (status != CL_SUCCESS) { /* the target would wait for ever */
             int64_t number[] = {direct->number, status};
             icd_send(target, &(dcli_msg_command){.kind = DCLI_CL_FAIL_TRANSFER, .number_count = 2, .number = number});
@@ -318,20 +331,21 @@ static cl_int move_between(icd_mem *mem, icd_device *source, int from, icd_devic
     void *memory = relay != NULL ? relay->memory = dcli_malloc(mem->bytes) : NULL;
     icd_event *out = internal(mem, source), *in = internal(mem, target);
     dcli_span span = whole(mem);
-    cl_int status = memory == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : work_queue(source);
+    cl_int status =
+        memory == NULL || out == NULL || in == NULL ? CL_OUT_OF_HOST_MEMORY : make_work_queue(mem->context, from);
     if (status == CL_SUCCESS)
         status = await_contents(out, mem, from);
     if (status == CL_SUCCESS)
-        status = icd_transfer_enqueue(source, source->work_queue, mem->copy[from].number, out, false, &span, memory,
-                                      span.row_bytes, span.row_bytes, NULL);
+        status = icd_transfer_enqueue(source, *work_queue(mem->context, from), mem->copy[from].number, out, false,
+                                      &span, memory, span.row_bytes, span.row_bytes, NULL);
     bool reads = status == CL_SUCCESS; /* into `memory`, which has to stay until then */
     if (status == CL_SUCCESS)
         status = await_earlier_move(in, &mem->copy[to]);
     if (status == CL_SUCCESS)
         status = icd_event_also(in, out);
     if (status == CL_SUCCESS)
-        status = icd_transfer_enqueue(target, target->work_queue, mem->copy[to].number, in, true, &span, memory,
-                                      span.row_bytes, span.row_bytes, out);
+        status = icd_transfer_enqueue(target, *work_queue(mem->context, to), mem->copy[to].number, in, true, &span,
+                                      memory, span.row_bytes, span.row_bytes, out);
     if (status == CL_SUCCESS) {
         in->at_end = out->at_end = free_when_both_ended;
         in->at_end_user = out->at_end_user = relay;
@@ -383,7 +397,7 @@ static cl_int get_contents(icd_mem *mem, icd_device *device, int place)
     undo_failed_moves(mem);
     if (has_contents(&mem->copy[place]))
         return CL_SUCCESS;
-    cl_int status = work_queue(device);
+    cl_int status = make_work_queue(mem->context, place);
     if (status != CL_SUCCESS)
         return status;
     bool was_written = false;

@@ -207,7 +207,6 @@ static bool answer_absent(cl_device_info what, size_t size, void *value, size_t 
     case CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE:
     case CL_DEVICE_MAX_ON_DEVICE_QUEUES:
     case CL_DEVICE_MAX_ON_DEVICE_EVENTS:
-    case CL_DEVICE_PARTITION_MAX_SUB_DEVICES:
         *result = ICD_ANSWER(cl_uint, 0);
         return true;
     case CL_DEVICE_IMAGE2D_MAX_WIDTH:
@@ -220,13 +219,8 @@ static bool answer_absent(cl_device_info what, size_t size, void *value, size_t 
         *result = ICD_ANSWER(size_t, 0);
         return true;
     case CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES:
-    case CL_DEVICE_PARTITION_AFFINITY_DOMAIN:
         *result = ICD_ANSWER(cl_ulong, 0);
         return true;
-    case CL_DEVICE_PARTITION_PROPERTIES:
-        *result = ICD_ANSWER(cl_device_partition_property, 0);
-        return true;
-    case CL_DEVICE_PARTITION_TYPE:
     case CL_DEVICE_ILS_WITH_VERSION:
     case CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION:
         *result = icd_answer("", 0, size, value, size_out);
@@ -249,13 +243,13 @@ static bool answer_own(const icd_device *device, cl_device_info what, size_t siz
         *result = ICD_ANSWER(cl_platform_id, platform());
         return true;
     case CL_DEVICE_PARENT_DEVICE:
-        *result = ICD_ANSWER(cl_device_id, NULL);
+        *result = ICD_ANSWER(cl_device_id, device->parent != NULL ? ICD_HANDLE(cl_device_id, device->parent) : NULL);
         return true;
     case CL_DEVICE_REFERENCE_COUNT:
-        *result = ICD_ANSWER(cl_uint, 1);
+        *result = ICD_ANSWER(cl_uint, device->parent != NULL ? (cl_uint)device->object.owned : 1);
         return true;
     case CL_DEVICE_AVAILABLE:
-        *result = ICD_ANSWER(cl_bool, !device->lost);
+        *result = ICD_ANSWER(cl_bool, !device->root->lost);
         return true;
     case CL_DEVICE_TYPE: /* without the bit of default devices: programs compare the type with == */
         *result = ICD_ANSWER(cl_device_type, icd_device_number(device, what) & ~(cl_ulong)CL_DEVICE_TYPE_DEFAULT);
@@ -286,6 +280,8 @@ static size_t size_of(cl_device_info what)
     case CL_DEVICE_OPENCL_C_ALL_VERSIONS:
     case CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED:
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
+    case CL_DEVICE_PARTITION_PROPERTIES:
+    case CL_DEVICE_PARTITION_TYPE:
         return 0;
     case CL_DEVICE_MAX_WORK_GROUP_SIZE:
     case CL_DEVICE_MAX_PARAMETER_SIZE:
@@ -305,6 +301,7 @@ static size_t size_of(cl_device_info what)
     case CL_DEVICE_QUEUE_ON_HOST_PROPERTIES:
     case CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES:
     case CL_DEVICE_ATOMIC_FENCE_CAPABILITIES:
+    case CL_DEVICE_PARTITION_AFFINITY_DOMAIN:
         return sizeof(cl_ulong);
     default:
         return sizeof(cl_uint);
@@ -331,28 +328,6 @@ cl_int CL_API_CALL icd_clGetDeviceInfo(cl_device_id handle, cl_device_info what,
     cl_int result = device == NULL ? CL_INVALID_DEVICE : answer_device(device, what, size, value, size_out);
     icd_leave();
     return result;
-}
-
-cl_int CL_API_CALL icd_clRetainDevice(cl_device_id handle)
-{
-    if (!icd_enter())
-        return CL_INVALID_DEVICE;
-    bool known = icd_find(handle, ICD_DEVICE) != NULL;
-    icd_leave();
-    return known ? CL_SUCCESS : CL_INVALID_DEVICE; /* root devices are not counted */
-}
-
-cl_int CL_API_CALL icd_clReleaseDevice(cl_device_id handle) { return icd_clRetainDevice(handle); }
-
-cl_int CL_API_CALL icd_clCreateSubDevices(cl_device_id handle, const cl_device_partition_property *properties,
-                                          cl_uint capacity, cl_device_id *devices, cl_uint *count_out)
-{
-    (void)properties;
-    (void)capacity;
-    (void)devices;
-    (void)count_out;
-    return icd_clRetainDevice(handle) == CL_SUCCESS ? CL_INVALID_VALUE
-                                                    : CL_INVALID_DEVICE; /* no property is supported */
 }
 
 static cl_int ask_clocks(cl_device_id handle, cl_ulong *device_out, cl_ulong *host_out)

@@ -63,15 +63,17 @@ static cl_int append(icd_device *device, int64_t program, const void *bytes, siz
 }
 
 /* Make a program of some bytes on a server. */
-static cl_int make_of(icd_device *device, bool is_binary, const void *bytes, size_t length, int64_t *number_out)
+static cl_int make_of(const icd_context *context, int place, bool is_binary, const void *bytes, size_t length,
+                      int64_t *number_out)
 {
+    icd_device *device = context->device[place];
     if (length > DCLI_MOST_CL_TEXT / 2) /* the rest is for its headers and for other programs */
         return CL_OUT_OF_RESOURCES;
-    int64_t number = icd_number(), count = (int64_t)length;
+    int64_t number = icd_number(), sent[] = {(int64_t)length, context->number[place]};
     cl_int status = icd_send(device, &(dcli_msg_command){.kind = is_binary ? DCLI_CL_BINARY : DCLI_CL_SOURCE,
                                                          .object = number,
-                                                         .number_count = 1,
-                                                         .number = &count});
+                                                         .number_count = sent[1] != 0 ? 2 : 1,
+                                                         .number = sent});
     if (status != CL_SUCCESS)
         return status;
     *number_out = number;
@@ -91,7 +93,8 @@ static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle,
     }
     build->has_headers = bundle->count > 0;
     for (int h = 0; h < bundle->count && status == CL_SUCCESS; h++)
-        status = make_of(device, false, bundle->header[h].text, strlen(bundle->header[h].text), &number_out[h]);
+        status = make_of(program->context, place, false, bundle->header[h].text, strlen(bundle->header[h].text),
+                         &number_out[h]);
     if (build->number != 0 || status != CL_SUCCESS)
         return status;
     bool is_binary = program->source == NULL;
@@ -99,7 +102,7 @@ static cl_int make_on(icd_program *program, int place, const icd_bundle *bundle,
     const void *bytes = is_binary ? (const void *)build->binary : (const void *)text;
     size_t length = is_binary ? build->binary_bytes : strlen(text);
     return bytes == NULL || length == 0 ? CL_INVALID_PROGRAM
-                                        : make_of(device, is_binary, bytes, length, &build->number);
+                                        : make_of(program->context, place, is_binary, bytes, length, &build->number);
 }
 
 /* ---- what a server says of a program ---- */
@@ -279,15 +282,6 @@ cl_program CL_API_CALL icd_clCreateProgramWithSource(cl_context context, cl_uint
     return status == CL_SUCCESS ? ICD_HANDLE(cl_program, program) : NULL;
 }
 
-static int place_of(const icd_context *context, cl_device_id handle)
-{
-    const icd_device *device = icd_find(handle, ICD_DEVICE);
-    for (int d = 0; device != NULL && d < context->device_count; d++)
-        if (context->device[d] == device)
-            return d;
-    return -1;
-}
-
 /* Ask the server of a device whether the device accepts the binary of a program, and of what type it is. */
 static cl_int check_binary(icd_program *program, int place)
 {
@@ -318,25 +312,29 @@ static cl_int make_from_binary(icd_context *context, cl_uint count, const cl_dev
     cl_int status = CL_SUCCESS;
     icd_program *program = make_program(context);
     for (cl_uint d = 0; d < count && program != NULL && status == CL_SUCCESS; d++) {
-        int place = place_of(context, devices[d]);
-        cl_int own = place < 0                                                          ? CL_INVALID_DEVICE
-                     : lengths[d] == 0 || binaries[d] == NULL                           ? CL_INVALID_VALUE
-                     : (program->build[place].binary = dcli_malloc(lengths[d])) == NULL ? CL_OUT_OF_HOST_MEMORY
-                                                                                        : CL_SUCCESS;
+        int place = icd_place_of(context, devices[d]);
+        icd_build *build = place >= 0 ? &program->build[place] : NULL;
+        cl_int own = place < 0                                ? CL_INVALID_DEVICE
+                     : lengths[d] == 0 || binaries[d] == NULL ? CL_INVALID_VALUE
+                     : build->binary != NULL                  ? CL_SUCCESS /* that of another part of the same device */
+                     : (build->binary = dcli_malloc(lengths[d])) == NULL ? CL_OUT_OF_HOST_MEMORY
+                                                                         : CL_SUCCESS;
         if (statuses != NULL)
             statuses[d] = own;
         status = own;
         if (own != CL_SUCCESS)
             break;
-        program->build[place].wanted = true;
-        program->build[place].binary_bytes = lengths[d];
-        memcpy(program->build[place].binary, binaries[d], lengths[d]);
+        if (build->wanted)
+            continue;
+        build->wanted = true;
+        build->binary_bytes = lengths[d];
+        memcpy(build->binary, binaries[d], lengths[d]);
     }
     if (program == NULL)
         return CL_OUT_OF_HOST_MEMORY;
     cl_int refused = CL_SUCCESS;
     for (cl_uint d = 0; d < count && status == CL_SUCCESS; d++) { /* each has a status of its own */
-        cl_int own = check_binary(program, place_of(context, devices[d]));
+        cl_int own = check_binary(program, icd_place_of(context, devices[d]));
         if (statuses != NULL)
             statuses[d] = own;
         refused = refused != CL_SUCCESS ? refused : own;
@@ -376,7 +374,7 @@ static cl_int find_places(const icd_program *program, cl_uint count, const cl_de
     for (int d = 0; d < program->context->device_count; d++)
         wanted_out[d] = devices == NULL && program->build[d].wanted;
     for (cl_uint d = 0; d < count; d++) {
-        int place = place_of(program->context, devices[d]);
+        int place = icd_place_of(program->context, devices[d]);
         if (place < 0 || !program->build[place].wanted)
             return CL_INVALID_DEVICE;
         wanted_out[place] = true;
@@ -635,7 +633,7 @@ static cl_int link_programs(icd_context *context, cl_uint count, const cl_device
     for (int d = 0; d < context->device_count; d++)
         program->build[d].wanted = devices == NULL;
     for (cl_uint d = 0; d < count && status == CL_SUCCESS; d++) {
-        int place = place_of(context, devices[d]);
+        int place = icd_place_of(context, devices[d]);
         if (place < 0)
             status = CL_INVALID_DEVICE;
         else
@@ -718,24 +716,30 @@ static cl_int fetch_binary(icd_program *program, int place, unsigned char **bina
     return status;
 }
 
+/* Whether a program was made for a device or sub-device of its context. Parts of one device have a program together. */
+static bool is_wanted(const icd_program *program, int shown)
+{
+    return program->build[icd_place_of_shown(program->context, shown)].wanted;
+}
+
 static cl_int answer_binaries(icd_program *program, bool sizes, size_t size, void *value, size_t *size_out)
 {
     size_t bytes[ICD_MOST_DEVICES] = {0};
     unsigned char **out = value;
     int count = 0;
     cl_int status = CL_SUCCESS;
-    for (int d = 0; d < program->context->device_count; d++)
-        count += program->build[d].wanted;
+    for (int s = 0; s < program->context->shown_count; s++)
+        count += is_wanted(program, s);
     size_t needed = (size_t)count * (sizes ? sizeof(size_t) : sizeof(unsigned char *));
     if (value != NULL && size < needed)
         return CL_INVALID_VALUE;
     if (size_out != NULL)
         *size_out = needed;
-    for (int d = 0, n = 0; d < program->context->device_count && value != NULL && status == CL_SUCCESS; d++) {
+    for (int s = 0, n = 0; s < program->context->shown_count && value != NULL && status == CL_SUCCESS; s++) {
         unsigned char *binary;
-        if (!program->build[d].wanted)
+        if (!is_wanted(program, s))
             continue;
-        status = fetch_binary(program, d, &binary, &bytes[n]);
+        status = fetch_binary(program, icd_place_of_shown(program->context, s), &binary, &bytes[n]);
         if (status == CL_SUCCESS && !sizes && out[n] != NULL && binary != NULL)
             memcpy(out[n], binary, bytes[n]);
         dcli_free(binary);
@@ -776,9 +780,9 @@ static cl_int answer_program(icd_program *program, cl_program_info what, size_t 
         return ICD_ANSWER(cl_context, ICD_HANDLE(cl_context, program->context));
     case CL_PROGRAM_NUM_DEVICES:
     case CL_PROGRAM_DEVICES:
-        for (int d = 0; d < program->context->device_count; d++)
-            if (program->build[d].wanted)
-                devices[count++] = ICD_HANDLE(cl_device_id, program->context->device[d]);
+        for (int s = 0; s < program->context->shown_count; s++)
+            if (is_wanted(program, s))
+                devices[count++] = ICD_HANDLE(cl_device_id, program->context->shown[s]);
         return what == CL_PROGRAM_NUM_DEVICES ? ICD_ANSWER(cl_uint, count)
                                               : icd_answer(devices, count * sizeof devices[0], size, value, size_out);
     case CL_PROGRAM_SOURCE:
@@ -819,7 +823,7 @@ cl_int CL_API_CALL icd_clGetProgramBuildInfo(cl_program handle, cl_device_id dev
     if (!icd_enter())
         return CL_INVALID_PROGRAM;
     const icd_program *program = icd_find(handle, ICD_PROGRAM);
-    int place = program != NULL ? place_of(program->context, device) : -1;
+    int place = program != NULL ? icd_place_of(program->context, device) : -1;
     const icd_build *build = place >= 0 ? &program->build[place] : NULL;
     cl_int result = program == NULL                   ? CL_INVALID_PROGRAM
                     : build == NULL || !build->wanted ? CL_INVALID_DEVICE

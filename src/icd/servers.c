@@ -45,7 +45,7 @@ const icd_fact *icd_device_fact(const icd_device *device, int64_t key)
     for (int64_t f = 0; f < device->fact_count; f++)
         if (device->fact[f].key == key)
             return &device->fact[f];
-    return NULL;
+    return device->root != device ? icd_device_fact(device->root, key) : NULL;
 }
 
 cl_ulong icd_device_number(const icd_device *device, cl_device_info what)
@@ -85,6 +85,7 @@ static dcl_status make_devices(icd_server *server)
         pthread_mutex_unlock(&icd.lock);
         if (device == NULL)
             return DCLI_FAIL(DCL_ERR_NOMEM, "there is no memory for the devices of %s", server->name);
+        device->root = device;
         device->server = server;
         device->node = d;
         device->last = &device->first;

@@ -1,4 +1,4 @@
-/* net/facts.h - keys of the facts of an ANSWER about a program. */
+/* net/facts.h - keys of the facts of an ANSWER about a program, or about sub-devices. */
 #ifndef DCLI_NET_FACTS_H
 #define DCLI_NET_FACTS_H
 
@@ -19,5 +19,12 @@ enum {
 /* Keys of kernel k begin at (k + 1) * DCLI_FACT_KERNEL, those of its argument a at (a + 1) * DCLI_FACT_ARGUMENT more. */
 #define DCLI_FACT_KERNEL (INT64_C(1) << 32)
 #define DCLI_FACT_ARGUMENT (INT64_C(1) << 16)
+
+enum {
+    DCLI_FACT_SUB_DEVICES = 1,  /* number of sub-devices */
+    DCLI_MOST_SUB_DEVICES = 256 /* that one command makes, or that a context has */
+};
+/* Properties of sub-device d in which it differs from the device: their keys are the cl_device_info more than (d + 1) times: */
+#define DCLI_FACT_SUB_DEVICE (INT64_C(1) << 32)
 
 #endif

@@ -39,7 +39,7 @@ enum {                              /* limits; nearly all are checked before any
        DCLI_MOST_MS = 1000000000,      /* limit of times in milliseconds */
        DCLI_MSG_COUNTERS = 17,         /* number of fields of dcl_counters */
        DCLI_MOST_COMMANDS = 64,        /* OpenCL commands in one message */
-       DCLI_MOST_COMMAND_KIND = 25,    /* dcli_command_kind */
+       DCLI_MOST_COMMAND_KIND = 27,    /* dcli_command_kind */
        DCLI_MOST_COMMAND_NUMBERS = 24, /* numbers of a command */
        DCLI_MOST_COMMAND_WAITS = 256,  /* events that one command waits for; the driver sends more as markers */
        DCLI_MOST_COMMAND_WORDS = 1024, /* words of 8 bytes that a command carries: an argument, a pattern */
@@ -452,21 +452,23 @@ typedef struct dcli_msg_returned {
  *  are chosen by the driver and never used twice in a session. */
 typedef enum dcli_command_kind {
     DCLI_CL_RELEASE = 1, /* object: any; nothing refers to it in later commands */
-    DCLI_CL_BUFFER,      /* object: new buffer; number: flags, bytes */
+    DCLI_CL_BUFFER,      /* object: new buffer; number: flags, bytes; optional: a context, 0: that of the device */
     DCLI_CL_SUB_BUFFER,  /* object: new buffer; number: parent, flags, offset, bytes */
-    DCLI_CL_QUEUE,       /* object: new command queue; number: properties */
-    DCLI_CL_SOURCE,      /* object: new program; number: bytes of its text, which DCLI_CL_APPEND brings */
-    DCLI_CL_BINARY,      /* the same of a program from a binary */
-    DCLI_CL_BUILD,       /* object: program; number: question that the ANSWER names, programs of headers, which are
+    DCLI_CL_QUEUE,  /* object: new command queue; number: properties; optional: a context and a sub-device of it, 0: the
+                              device */
+    DCLI_CL_SOURCE, /* object: new program; number: bytes of its text, which DCLI_CL_APPEND brings; optional: a
+                              context */
+    DCLI_CL_BINARY, /* the same of a program from a binary */
+    DCLI_CL_BUILD,  /* object: program; number: question that the ANSWER names, programs of headers, which are
                               included by the names of net/include.h; text: options */
-    DCLI_CL_COMPILE,     /* the same, for linking */
-    DCLI_CL_LINK,        /* object: new program; number: question, programs to link; text: options */
-    DCLI_CL_KERNEL,      /* object: new kernel; number: program; text: name */
-    DCLI_CL_ARGUMENT,    /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */
-    DCLI_CL_LAUNCH,      /* object: kernel; number: axes, then per axis: offset, items, items of a group (0: any) */
-    DCLI_CL_MARKER,      /* number: 1: it waits for the events of its list; 0: for all commands before it; optional: so
+    DCLI_CL_COMPILE,  /* the same, for linking */
+    DCLI_CL_LINK,     /* object: new program; number: question, programs to link; text: options */
+    DCLI_CL_KERNEL,   /* object: new kernel; number: program; text: name */
+    DCLI_CL_ARGUMENT, /* object: kernel; number: index, a dcli_argument_kind, bytes, buffer; word: the value */
+    DCLI_CL_LAUNCH,   /* object: kernel; number: axes, then per axis: offset, items, items of a group (0: any) */
+    DCLI_CL_MARKER,   /* number: 1: it waits for the events of its list; 0: for all commands before it; optional: so
                              many of the first events of its list may fail, and it goes on */
-    DCLI_CL_BARRIER,     /* the same; commands after it wait for it */
+    DCLI_CL_BARRIER,  /* the same; commands after it wait for it */
     DCLI_CL_WRITE, /* object: buffer; number: transfer, a dcli_span; how (DCLI_IN_CHUNKS, ...; if the driver can copy in place,
                              it sends nothing before it is granted); optional: 1 more than the node whose server sends the data, which has
                              a DCLI_CL_READ of the same transfer; 0 or none: the driver sends them; optional: so many
@@ -479,10 +481,14 @@ typedef enum dcli_command_kind {
     DCLI_CL_USER_EVENT, /* event: a new event that DCLI_CL_SET_STATUS ends; optional number: 1 more than the node whose
                               server may end it, too: DCLI_CL_TELL_EVENT */
     DCLI_CL_SET_STATUS, /* event: of DCLI_CL_USER_EVENT; number: 0 (complete) or a negative status */
-    DCLI_CL_FORGET_EVENT, /* number: events that no later command waits for */
-    DCLI_CL_APPEND,       /* object: program; number: bytes; word: the next bytes of its text or binary */
-    DCLI_CL_TELL_EVENT,   /* event: of an earlier command; number: the node to whose server its end is sent, too */
-    DCLI_CL_FAIL_TRANSFER /* number: a transfer between servers, which fails on the other one; a negative status */
+    DCLI_CL_FORGET_EVENT,  /* number: events that no later command waits for */
+    DCLI_CL_APPEND,        /* object: program; number: bytes; word: the next bytes of its text or binary */
+    DCLI_CL_TELL_EVENT,    /* event: of an earlier command; number: the node to whose server its end is sent, too */
+    DCLI_CL_FAIL_TRANSFER, /* number: a transfer between servers, which fails on the other one; a negative status */
+    DCLI_CL_SUB_DEVICES, /* object: a sub-device to partition, 0: the device; number: question that the ANSWER names, number of
+                              the first new sub-device (the next ones follow); word: a list of cl_device_partition_property with its
+                              final 0 */
+    DCLI_CL_CONTEXT /* object: new context; word: its sub-devices, 0: the device itself */
 } dcli_command_kind;
 
 /** What an argument of a kernel is. */

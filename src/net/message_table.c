@@ -194,7 +194,7 @@ static const dcli_record command_record = RECORD("command", command, 1, "an Open
     INT(command, kind, 1, DCLI_MOST_COMMAND_KIND,
         "release, buffer, sub-buffer, queue, source, binary, build, compile, link, kernel, argument, launch, marker, "
         "barrier, write, read, copy, copy of a rectangle, fill, user event, its status, forget events, append, tell an "
-        "event, fail a transfer"),
+        "event, fail a transfer, sub-devices, context"),
     INT64(command, object, 0, "number of the object that it makes or uses; 0: none"),
     NUMBERS(command, "number", number, number_count, DCLI_MOST_COMMAND_NUMBERS, INT64_MIN,
             "depends on the kind: dcli_command_kind of src/net/message.h"),

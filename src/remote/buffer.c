@@ -125,14 +125,14 @@ static dcli_place *take_place(dcli_remote *remote, int64_t bytes, bool mappable)
 
 /* Make a buffer in memory of this process. @param mappable  by the driver, so that large transfers are copied once.
  * @return false: it was not made. */
-static bool make_in_memory(dcli_remote *remote, dcli_object *object, cl_mem_flags flags, bool mappable)
+static bool make_in_memory(dcli_remote *remote, dcli_object *object, cl_context context, cl_mem_flags flags,
+                           bool mappable)
 {
     cl_int status;
     dcli_place *place = take_place(remote, object->bytes, mappable);
     if (place == NULL)
         return false;
-    cl_mem mem =
-        clCreateBuffer(remote->context, flags | CL_MEM_USE_HOST_PTR, (size_t)object->bytes, place->bytes, &status);
+    cl_mem mem = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, (size_t)object->bytes, place->bytes, &status);
     if (mem != NULL && clSetMemObjectDestructorCallback(mem, give_place, place) == CL_SUCCESS) {
         atomic_fetch_add(&remote->places, 1);
         object->buffer.mem = mem;
@@ -146,12 +146,12 @@ static bool make_in_memory(dcli_remote *remote, dcli_object *object, cl_mem_flag
     return false;
 }
 
-void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_mem_flags flags)
+void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_context context, cl_mem_flags flags)
 {
     bool mappable = remote->terms.shares && remote->in_place && object->bytes >= DCLI_PLACED_BYTES;
-    if ((mappable || works_in_memory(remote)) && make_in_memory(remote, object, flags, mappable))
+    if ((mappable || works_in_memory(remote)) && make_in_memory(remote, object, context, flags, mappable))
         return;
-    object->buffer.mem = clCreateBuffer(remote->context, flags, (size_t)object->bytes, NULL, &object->status);
+    object->buffer.mem = clCreateBuffer(context, flags, (size_t)object->bytes, NULL, &object->status);
 }
 
 /* ---- releasing ---- */

@@ -23,6 +23,7 @@ typedef struct dcli_job {
     int kind;                                             /* a dcli_command_kind; 0: the binary is read */
     int64_t question;                                     /* number of the answer */
     dcli_object *program;                                 /* reference */
+    dcli_scope scope;                                     /* its context */
     int count;                                            /* other programs: headers, or what is linked */
     dcli_object *other[DCLI_MOST_COMMAND_NUMBERS];        /* [count] references */
     cl_program handle, others[DCLI_MOST_COMMAND_NUMBERS]; /* the program, and the others, [count] */
@@ -48,7 +49,7 @@ struct dcli_builder {
 
 /* Compile a program with headers. The driver has replaced their names in the text: header h is included as
  * DCLI_INCLUDE_NAME with number h. */
-static cl_int compile(const dcli_remote *remote, const dcli_job *job)
+static cl_int compile(const dcli_job *job)
 {
     enum { MOST_NAME = 32 };
     char name[DCLI_MOST_COMMAND_NUMBERS][MOST_NAME];
@@ -57,49 +58,54 @@ static cl_int compile(const dcli_remote *remote, const dcli_job *job)
         snprintf(name[h], sizeof name[h], DCLI_INCLUDE_NAME, h);
         names[h] = name[h];
     }
-    return clCompileProgram(job->handle, 1, &remote->device, job->options, (cl_uint)job->count,
+    return clCompileProgram(job->handle, job->scope.count, job->scope.device, job->options, (cl_uint)job->count,
                             job->count > 0 ? job->others : NULL, job->count > 0 ? names : NULL, NULL, NULL);
 }
 
 /* Build a program that includes headers: it is compiled, and linked to a program that takes its place. */
-static cl_int build_with(const dcli_remote *remote, dcli_job *job)
+static cl_int build_with(dcli_job *job)
 {
-    cl_int code = compile(remote, job);
+    cl_int code = compile(job);
     if (code == CL_SUCCESS)
-        job->made = clLinkProgram(remote->context, 1, &remote->device, "", 1, &job->handle, NULL, NULL, &code);
+        job->made = clLinkProgram(job->scope.context, job->scope.count, job->scope.device, "", 1, &job->handle, NULL,
+                                  NULL, &code);
     return code == CL_COMPILE_PROGRAM_FAILURE || code == CL_LINK_PROGRAM_FAILURE ? CL_BUILD_PROGRAM_FAILURE : code;
 }
 
-/* Read the binary of a program. PoCL compiles all its kernels for that. */
+/* Read the binary of a program: that of its first device, if it has several, which are all parts of one. PoCL compiles all its kernels
+ * for that. */
 static void read_binary(dcli_job *job)
 {
-    size_t length = 0;
-    job->code = clGetProgramInfo(job->handle, CL_PROGRAM_BINARY_SIZES, sizeof length, &length, NULL);
-    if (job->code == CL_SUCCESS && length > DCLI_MOST_CL_TEXT)
+    size_t lengths[DCLI_MOST_SUB_DEVICES] = {0}, length = 0;
+    unsigned char *binaries[DCLI_MOST_SUB_DEVICES] = {NULL};
+    job->code = clGetProgramInfo(job->handle, CL_PROGRAM_BINARY_SIZES, sizeof lengths, lengths, &length);
+    size_t count = length / sizeof lengths[0];
+    if (job->code == CL_SUCCESS && lengths[0] > DCLI_MOST_CL_TEXT)
         job->code = CL_OUT_OF_RESOURCES;
-    if (job->code != CL_SUCCESS || length == 0)
+    if (job->code != CL_SUCCESS || lengths[0] == 0)
         return;
-    if ((job->binary = dcli_malloc(length)) == NULL) {
+    if ((job->binary = dcli_malloc(lengths[0])) == NULL) {
         job->code = CL_OUT_OF_HOST_MEMORY;
         return;
     }
-    job->code = clGetProgramInfo(job->handle, CL_PROGRAM_BINARIES, sizeof job->binary, &job->binary, NULL);
-    job->binary_bytes = job->code == CL_SUCCESS ? length : 0;
+    binaries[0] = job->binary;
+    job->code = clGetProgramInfo(job->handle, CL_PROGRAM_BINARIES, count * sizeof binaries[0], binaries, NULL);
+    job->binary_bytes = job->code == CL_SUCCESS ? lengths[0] : 0;
 }
 
-static void do_job(const dcli_remote *remote, dcli_job *job)
+static void do_job(dcli_job *job)
 {
     if (job->kind == 0)
         read_binary(job);
     else if (job->kind == DCLI_CL_LINK)
-        job->made = clLinkProgram(remote->context, 1, &remote->device, job->options, (cl_uint)job->count, job->others,
-                                  NULL, NULL, &job->code);
+        job->made = clLinkProgram(job->scope.context, job->scope.count, job->scope.device, job->options,
+                                  (cl_uint)job->count, job->others, NULL, NULL, &job->code);
     else if (job->kind == DCLI_CL_COMPILE)
-        job->code = compile(remote, job);
+        job->code = compile(job);
     else if (job->count > 0)
-        job->code = build_with(remote, job);
+        job->code = build_with(job);
     else
-        job->code = clBuildProgram(job->handle, 1, &remote->device, job->options, NULL, NULL);
+        job->code = clBuildProgram(job->handle, job->scope.count, job->scope.device, job->options, NULL, NULL);
 }
 
 static void *do_jobs(void *argument)
@@ -116,7 +122,7 @@ static void *do_jobs(void *argument)
             builder->last = &builder->first;
         pthread_mutex_unlock(&builder->lock);
         if (job->code == CL_SUCCESS)
-            do_job(builder->remote, job);
+            do_job(job);
         pthread_mutex_lock(&builder->lock);
         builder->done = job;
         dcli_endpoint_wake(builder->remote->terms.endpoint);
@@ -196,11 +202,16 @@ static dcl_status take_programs(dcli_remote *remote, const dcli_msg_command *com
         if (other == NULL)
             return dcli_command_broken("an unknown program");
         job->other[job->count] = dcli_object_hold(other);
+        if (job->kind == DCLI_CL_LINK && job->count > 0 && other->program.context != job->other[0]->program.context)
+            return dcli_command_broken("programs of several contexts");
         job->others[job->count] = dcli_program_of(remote, other);
         if (job->others[job->count] == NULL || other->program.building > 0)
             job->code = CL_INVALID_PROGRAM; /* the device's driver has refused its binary, or it is none yet */
         job->count++;
     }
+    if (job->kind == DCLI_CL_LINK && job->count > 0)
+        job->program->program.context = dcli_object_hold(job->other[0]->program.context);
+    job->scope = dcli_scope_of(remote, job->program->program.context);
     if (job->kind == DCLI_CL_LINK)
         return DCL_OK;
     job->handle = dcli_program_of(remote, job->program);
@@ -339,7 +350,7 @@ static dcl_status answer(dcli_remote *remote, const dcli_job *job)
     }
     dcli_facts_begin(remote, job->question);
     if (program->program.program != NULL)
-        dcli_program_describe(remote, &remote->facts, program->program.program,
+        dcli_program_describe(&remote->facts, program->program.program, job->scope.device[0],
                               job->code == CL_SUCCESS && job->kind != DCLI_CL_COMPILE);
     return dcli_facts_end(&remote->facts, job->code);
 }

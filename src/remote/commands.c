@@ -19,8 +19,13 @@ enum { KEPT_FLAGS = CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY };
 
 static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *command)
 {
-    if (command->number_count != 2 || command->number[1] < 1)
+    dcli_object *context;
+    if (command->number_count < 2 || command->number_count > 3 || command->number[1] < 1)
         return dcli_command_broken("a wrong size of a buffer");
+    dcl_status found = dcli_context_find(remote, command, 2, &context);
+    if (found != DCL_OK)
+        return found;
+    cl_context scope = dcli_scope_of(remote, context).context;
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_BUFFER);
     if (object == NULL)
         return dcli_error_status();
@@ -33,10 +38,10 @@ static dcl_status make_buffer(dcli_remote *remote, const dcli_msg_command *comma
         return DCL_OK;
     }
     cl_mem_flags flags = (cl_mem_flags)command->number[0] & KEPT_FLAGS;
-    dcli_buffer_make(remote, object, flags);
+    dcli_buffer_make(remote, object, scope, flags);
     if (object->status != CL_SUCCESS && remote->late_first != NULL) {
         dcli_buffers_release_late(remote, true);
-        dcli_buffer_make(remote, object, flags);
+        dcli_buffer_make(remote, object, scope, flags);
     }
     if (object->status == CL_SUCCESS)
         remote->used_bytes += object->bytes;
@@ -71,14 +76,22 @@ static dcl_status make_sub_buffer(dcli_remote *remote, const dcli_msg_command *c
 
 static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *command)
 {
-    if (command->number_count != 1)
+    dcli_object *context;
+    if (command->number_count != 1 && command->number_count != 3)
         return dcli_command_broken("a wrong number of numbers");
+    dcl_status found = dcli_context_find(remote, command, 1, &context);
+    cl_device_id device = dcli_device_find(remote, command, 2);
+    if (found == DCL_OK && device == NULL)
+        found = dcli_command_broken("an unknown sub-device");
+    if (found != DCL_OK)
+        return found;
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_QUEUE);
     if (object == NULL)
         return dcli_error_status();
     cl_command_queue_properties wanted = (cl_command_queue_properties)command->number[0] &
                                          (CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE);
-    object->queue.queue = clCreateCommandQueue(remote->context, remote->device, wanted, &object->status);
+    object->queue.context = dcli_object_hold(context);
+    object->queue.queue = clCreateCommandQueue(dcli_scope_of(remote, context).context, device, wanted, &object->status);
     object->queue.in_order = (wanted & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
     object->queue.profiles = (wanted & CL_QUEUE_PROFILING_ENABLE) != 0;
     object->queue.last = &object->queue.first;
@@ -92,14 +105,19 @@ static dcl_status make_queue(dcli_remote *remote, const dcli_msg_command *comman
 
 static dcl_status make_program(dcli_remote *remote, const dcli_msg_command *command)
 {
-    if (command->number_count != 1 || command->number[0] < 1 ||
+    dcli_object *context;
+    if (command->number_count < 1 || command->number_count > 2 || command->number[0] < 1 ||
         command->number[0] > DCLI_MOST_CL_TEXT - remote->text_bytes)
         return dcli_command_broken("a wrong size of a program, or too many programs whose text has not been used");
+    dcl_status found = dcli_context_find(remote, command, 1, &context);
+    if (found != DCL_OK)
+        return found;
     dcli_object *object = dcli_object_make(remote, command->object, DCLI_OBJECT_PROGRAM);
     if (object == NULL)
         return dcli_error_status();
     object->bytes = command->number[0];
     object->program.is_binary = command->kind == DCLI_CL_BINARY;
+    object->program.context = dcli_object_hold(context);
     remote->text_bytes += object->bytes;
     object->program.text = dcli_malloc((size_t)object->bytes);
     return object->program.text != NULL ? DCL_OK : DCL_ERR_NOMEM;
@@ -280,6 +298,10 @@ dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *comm
         return dcli_peer_tell(remote, command);
     case DCLI_CL_FAIL_TRANSFER:
         return fail_transfer(remote, command);
+    case DCLI_CL_SUB_DEVICES:
+        return dcli_sub_devices_make(remote, command);
+    case DCLI_CL_CONTEXT:
+        return dcli_context_make(remote, command);
     default:
         return dcli_task_accept(remote, command);
     }

@@ -88,26 +88,42 @@ dcl_status dcli_facts_end(dcli_facts *facts, cl_int status)
 
 /* ---- questions ---- */
 
+enum { MOST_PROPERTY = 8 * DCLI_MOST_FACT_WORDS };
+
+/* @param bytes_out  [MOST_PROPERTY] @return whether the device has the property. */
+static bool property_of(cl_device_id device, cl_device_info what, void *bytes_out, size_t *length_out)
+{
+    return clGetDeviceInfo(device, what, 0, NULL, length_out) == CL_SUCCESS && *length_out <= MOST_PROPERTY &&
+           clGetDeviceInfo(device, what, *length_out, bytes_out, NULL) == CL_SUCCESS;
+}
+
+void dcli_facts_of_device(dcli_remote *remote, cl_device_id device, int64_t key, cl_device_id other)
+{
+    /* those of the specification, and of cl_nv_device_attribute_query */
+    static const cl_device_info first[] = {0x1000, 0x4000}, last[] = {0x107f, 0x4006};
+    char *bytes = dcli_malloc(2 * MOST_PROPERTY);
+    if (bytes == NULL) {
+        remote->facts.status = CL_OUT_OF_HOST_MEMORY;
+        return;
+    }
+    for (int range = 0; range < 2; range++)
+        for (cl_device_info what = first[range]; what <= last[range]; what++) {
+            size_t length = 0, others = 0;
+            if (what == CL_DEVICE_PLATFORM || what == CL_DEVICE_PARENT_DEVICE || what == CL_DEVICE_REFERENCE_COUNT)
+                continue; /* of this process */
+            if (property_of(device, what, bytes, &length) &&
+                (other == NULL || !property_of(other, what, bytes + MOST_PROPERTY, &others) || others != length ||
+                 memcmp(bytes, bytes + MOST_PROPERTY, length) != 0))
+                dcli_fact_bytes(&remote->facts, key + what, bytes, length);
+        }
+    dcli_free(bytes);
+}
+
 /* Send all properties that the device has. The driver chooses which of them it shows. */
 static dcl_status describe(dcli_remote *remote, int64_t number)
 {
-    enum { MOST = 8 * DCLI_MOST_FACT_WORDS };
-    /* those of the specification, and of cl_nv_device_attribute_query */
-    static const cl_device_info first[] = {0x1000, 0x4000}, last[] = {0x107f, 0x4006};
-    void *bytes = dcli_malloc(MOST);
-    if (bytes == NULL)
-        return DCL_ERR_NOMEM;
     dcli_facts_begin(remote, number);
-    for (int range = 0; range < 2; range++)
-        for (cl_device_info what = first[range]; what <= last[range]; what++) {
-            size_t length = 0;
-            if (what == CL_DEVICE_PLATFORM || what == CL_DEVICE_PARENT_DEVICE)
-                continue; /* handles of this process */
-            if (clGetDeviceInfo(remote->device, what, 0, NULL, &length) == CL_SUCCESS && length <= MOST &&
-                clGetDeviceInfo(remote->device, what, length, bytes, NULL) == CL_SUCCESS)
-                dcli_fact_bytes(&remote->facts, what, bytes, length);
-        }
-    dcli_free(bytes);
+    dcli_facts_of_device(remote, remote->device, 0, NULL);
     return dcli_facts_end(&remote->facts, CL_SUCCESS);
 }
 

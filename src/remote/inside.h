@@ -13,17 +13,18 @@
 #include "remote/remote.h"
 
 enum {
-    DCLI_MOST_REMOTE_OBJECTS = 1 << 20, /* objects, events and transfers of a session at a time */
-    DCLI_MOST_REMOTE_TASKS = 1 << 18,   /* commands that wait for others */
-    DCLI_MOST_REMOTE_ARGUMENTS = 512,   /* of a kernel */
-    DCLI_FEW_ARGUMENTS = 8,             /* of a launch that needs no memory for them */
-    DCLI_REPORTS_LATE_MS = 2,           /* ends of unobserved commands are noticed and reported at most so late */
-    DCLI_PEER_PATIENCE_MS = 2,          /* contents of a small transfer are awaited for so long, then it is granted */
-    DCLI_PEER_EAGER = 64 << 10,         /* a transfer of at most so many bytes is sent to another server at once */
-    DCLI_PEER_EAGER_SESSION = 4 << 20,  /* bytes of such transfers that the other servers have not taken */
-    DCLI_PEER_LEAST = 64,               /* as many as a smaller one counts, and a message that has come early */
-    DCLI_MOST_STORED = 1 << 30,         /* bytes of all transfers that are held as a whole */
-    DCLI_TOLD = 1024                    /* ends of unknown events, told by other servers, that are remembered */
+    DCLI_MOST_REMOTE_OBJECTS = 1 << 20,  /* objects, events and transfers of a session at a time */
+    DCLI_MOST_REMOTE_TASKS = 1 << 18,    /* commands that wait for others */
+    DCLI_MOST_REMOTE_ARGUMENTS = 512,    /* of a kernel */
+    DCLI_FEW_ARGUMENTS = 8,              /* of a launch that needs no memory for them */
+    DCLI_REPORTS_LATE_MS = 2,            /* ends of unobserved commands are noticed and reported at most so late */
+    DCLI_PEER_PATIENCE_MS = 2,           /* contents of a small transfer are awaited for so long, then it is granted */
+    DCLI_PEER_EAGER = 64 << 10,          /* a transfer of at most so many bytes is sent to another server at once */
+    DCLI_PEER_EAGER_SESSION = 4 << 20,   /* bytes of such transfers that the other servers have not taken */
+    DCLI_PEER_LEAST = 64,                /* as many as a smaller one counts, and a message that has come early */
+    DCLI_MOST_STORED = 1 << 30,          /* bytes of all transfers that are held as a whole */
+    DCLI_MOST_REMOTE_SUB_DEVICES = 1024, /* of a session at a time */
+    DCLI_TOLD = 1024                     /* ends of unknown events, told by other servers, that are remembered */
 };
 
 /* ---- objects ---- */
@@ -32,6 +33,8 @@ typedef enum dcli_object_kind {
     DCLI_OBJECT_BUFFER = 1,
     DCLI_OBJECT_QUEUE,
     DCLI_OBJECT_PROGRAM,
+    DCLI_OBJECT_SUB_DEVICE,
+    DCLI_OBJECT_CONTEXT,
     DCLI_OBJECT_KERNEL,
     DCLI_OBJECT_EVENT,
     DCLI_OBJECT_TRANSFER
@@ -49,6 +52,13 @@ typedef struct dcli_kernel_output dcli_kernel_output;
 typedef struct dcli_chunk dcli_chunk;
 typedef struct dcli_builder dcli_builder;
 typedef struct dcli_loan dcli_loan;
+
+/** A context of the device's driver. */
+typedef struct dcli_scope {
+    cl_context context;
+    cl_uint count;
+    cl_device_id *device; /* [count] */
+} dcli_scope;
 
 /** A value that an argument was set to; it does not change. */
 typedef struct dcli_value {
@@ -79,6 +89,7 @@ typedef struct dcli_object {
         } buffer;
         struct {
             cl_command_queue queue;
+            struct dcli_object *context;    /* reference; NULL: that of the device */
             bool in_order, profiles, dirty; /* dirty: commands were submitted since the last clFlush() */
             int64_t passed; /* number of the last unobserved event that has ended and was not reported; 0: none */
             dcli_task *first, **last;                 /* commands that were not submitted, in order */
@@ -91,8 +102,11 @@ typedef struct dcli_object {
             char *text; /* what has arrived of its text or binary; NULL: none, or no longer needed */
             int64_t arrived;
             bool is_binary;
-            int building, used; /* jobs that build it, and that use it */
+            int building, used;          /* jobs that build it, and that use it */
+            struct dcli_object *context; /* reference; NULL: that of the device */
         } program;
+        cl_device_id sub_device;
+        dcli_scope scope; /* of a context */
         struct {
             cl_kernel kernel;
             int count;
@@ -257,6 +271,7 @@ struct dcli_remote {
     dcli_spares tasks, events, completion_memory;
     dcli_object **table; /* [table_size] open addressing; table_size is a power of two, or 0 */
     int64_t table_size, object_count, tomb_count;
+    int sub_device_count;
     int64_t task_count;                   /* tasks that are not submitted */
     int64_t submitted;                    /* events and chunks that the device was given, in all */
     int64_t outstanding;                  /* of which it has not ended */
@@ -316,10 +331,26 @@ dcl_status dcli_command_broken(const char *what);
 /** Carry out a command. @return DCL_ERR_PROTOCOL: it breaks the protocol; DCL_ERR_NOMEM. */
 dcl_status dcli_remote_command(dcli_remote *remote, const dcli_msg_command *command);
 
+/* ---- sub_device.c ---- */
+
+/** A context with its devices. @param context  NULL: that of the device. */
+dcli_scope dcli_scope_of(dcli_remote *remote, const dcli_object *context);
+/** Find the context that a command names by its number at `place`. @param context_out  NULL: the context of the device. @return DCL_OK
+ *  or DCL_ERR_PROTOCOL. */
+dcl_status dcli_context_find(dcli_remote *remote, const dcli_msg_command *command, int place,
+                             dcli_object **context_out);
+/** Find the device or sub-device that a command names by its number at `place`. @return NULL: it is unknown. */
+cl_device_id dcli_device_find(dcli_remote *remote, const dcli_msg_command *command, int place);
+/** Carry out DCLI_CL_SUB_DEVICES and answer. */
+dcl_status dcli_sub_devices_make(dcli_remote *remote, const dcli_msg_command *command);
+void dcli_sub_device_free(dcli_remote *remote, dcli_object *object);
+dcl_status dcli_context_make(dcli_remote *remote, const dcli_msg_command *command);
+void dcli_context_free(dcli_object *object);
+
 /* ---- buffer.c ---- */
 
-/** Make the buffer of the device. object->status says whether that has failed. */
-void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_mem_flags flags);
+/** Make the buffer of the device. object->status says whether that has failed. @param context  to which it belongs. */
+void dcli_buffer_make(dcli_remote *remote, dcli_object *object, cl_context context, cl_mem_flags flags);
 /** Release a buffer to which nothing refers any more; later, if the device may use it now. */
 void dcli_buffer_release(dcli_remote *remote, dcli_object *object);
 /** Release the buffers for which this was put off. @param all  even those that the device may use: this may wait for it. */
@@ -421,7 +452,7 @@ void dcli_program_free_text(dcli_remote *remote, dcli_object *program);
 cl_program dcli_program_of(dcli_remote *remote, dcli_object *program);
 
 /** Append the facts of a built program to an answer. */
-void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels);
+void dcli_program_describe(dcli_facts *facts, cl_program program, cl_device_id device, bool has_kernels);
 /** Answer whether the device's driver accepts the binary from which a program is to be made. */
 dcl_status dcli_program_check(dcli_remote *remote, const dcli_msg_query *query);
 /** Send a program's binary in chunks. */
@@ -461,6 +492,9 @@ void dcli_facts_begin(dcli_remote *remote, int64_t number);
 void dcli_fact_text(dcli_facts *facts, int64_t key, const char *text);
 void dcli_fact_bytes(dcli_facts *facts, int64_t key, const void *bytes, size_t length);
 void dcli_fact_number(dcli_facts *facts, int64_t key, int64_t number);
+/** Append the properties of a device. @param key  is added to each cl_device_info. @param other  only properties are appended
+ *  in which the device differs from this one; NULL: all. */
+void dcli_facts_of_device(dcli_remote *remote, cl_device_id device, int64_t key, cl_device_id other);
 /** Send the answer. */
 dcl_status dcli_facts_end(dcli_facts *facts, cl_int status);
 dcl_status dcli_remote_answer(dcli_remote *remote, const dcli_msg_query *query);

@@ -32,15 +32,28 @@ void dcli_program_free_text(dcli_remote *remote, dcli_object *program)
     program->program.text = NULL;
 }
 
-static cl_program make_from_text(dcli_remote *remote, const char *text, size_t length, cl_int *status_out)
+static cl_program make_from_text(cl_context context, const char *text, size_t length, cl_int *status_out)
 {
     char *confined = dcli_source_confine(text, length, &length);
     const char *strings[] = {confined};
     *status_out = CL_OUT_OF_HOST_MEMORY;
-    cl_program program =
-        confined != NULL ? clCreateProgramWithSource(remote->context, 1, strings, &length, status_out) : NULL;
+    cl_program program = confined != NULL ? clCreateProgramWithSource(context, 1, strings, &length, status_out) : NULL;
     dcli_free(confined);
     return program;
+}
+
+/* Make a program of a binary, for all devices of a context. */
+static cl_program make_from_binary(const dcli_scope *scope, const void *binary, size_t length, cl_int *status_out)
+{
+    const unsigned char *binaries[DCLI_MOST_SUB_DEVICES];
+    size_t lengths[DCLI_MOST_SUB_DEVICES];
+    cl_int statuses[DCLI_MOST_SUB_DEVICES];
+    for (cl_uint d = 0; d < scope->count; d++) {
+        binaries[d] = binary;
+        lengths[d] = length;
+    }
+    return clCreateProgramWithBinary(scope->context, scope->count, scope->device, lengths, binaries, statuses,
+                                     status_out);
 }
 
 cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
@@ -48,14 +61,11 @@ cl_program dcli_program_of(dcli_remote *remote, dcli_object *program)
     if (program->program.program != NULL || program->program.text == NULL || program->program.arrived < program->bytes)
         return program->program.program;
     const char *text = program->program.text;
-    const unsigned char *binary = (const unsigned char *)text;
     size_t length = (size_t)program->bytes;
-    cl_int status = CL_SUCCESS;
-    if (program->program.is_binary)
-        program->program.program =
-            clCreateProgramWithBinary(remote->context, 1, &remote->device, &length, &binary, &status, &program->status);
-    else
-        program->program.program = make_from_text(remote, text, length, &program->status);
+    dcli_scope scope = dcli_scope_of(remote, program->program.context);
+    program->program.program = program->program.is_binary
+                                   ? make_from_binary(&scope, text, length, &program->status)
+                                   : make_from_text(scope.context, text, length, &program->status);
     dcli_program_free_text(remote, program);
     return program->program.program;
 }
@@ -68,7 +78,8 @@ dcl_status dcli_program_check(dcli_remote *remote, const dcli_msg_query *query)
     cl_program made = dcli_program_of(remote, program);
     cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
     if (made != NULL)
-        clGetProgramBuildInfo(made, remote->device, CL_PROGRAM_BINARY_TYPE, sizeof type, &type, NULL);
+        clGetProgramBuildInfo(made, dcli_scope_of(remote, program->program.context).device[0], CL_PROGRAM_BINARY_TYPE,
+                              sizeof type, &type, NULL);
     dcli_facts_begin(remote, query->number);
     dcli_fact_number(&remote->facts, 1, type);
     return dcli_facts_end(&remote->facts, made != NULL                    ? CL_SUCCESS
@@ -124,7 +135,7 @@ static void describe_argument(dcli_facts *facts, cl_kernel kernel, int64_t key, 
     dcli_fact_bytes(facts, key + DCLI_FACT_NUMBERS, number, sizeof number);
 }
 
-static void describe_kernel(dcli_remote *remote, dcli_facts *facts, cl_kernel kernel, int64_t place)
+static void describe_kernel(dcli_facts *facts, cl_kernel kernel, cl_device_id device, int64_t place)
 {
     enum { MOST_TEXT = 4096 };
     char text[MOST_TEXT] = "";
@@ -140,13 +151,12 @@ static void describe_kernel(dcli_remote *remote, dcli_facts *facts, cl_kernel ke
     clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof arguments, &arguments, NULL);
     if (arguments > DCLI_MOST_REMOTE_ARGUMENTS)
         arguments = DCLI_MOST_REMOTE_ARGUMENTS;
-    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group, NULL);
-    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof fixed, fixed, NULL);
-    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof multiple,
-                             &multiple, NULL);
-    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
-    clGetKernelWorkGroupInfo(kernel, remote->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_bytes, &private_bytes,
+    clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof group, &group, NULL);
+    clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof fixed, fixed, NULL);
+    clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, sizeof multiple, &multiple,
                              NULL);
+    clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
+    clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof private_bytes, &private_bytes, NULL);
     int64_t number[DCLI_KERNEL_FACTS] = {(int64_t)arguments, (int64_t)group,        (int64_t)fixed[0],
                                          (int64_t)fixed[1],  (int64_t)fixed[2],     (int64_t)multiple,
                                          (int64_t)local,     (int64_t)private_bytes};
@@ -155,7 +165,7 @@ static void describe_kernel(dcli_remote *remote, dcli_facts *facts, cl_kernel ke
         describe_argument(facts, kernel, key, a);
 }
 
-static void describe_kernels(dcli_remote *remote, dcli_facts *facts, cl_program program)
+static void describe_kernels(dcli_facts *facts, cl_program program, cl_device_id device)
 {
     cl_uint count = 0;
     if (clCreateKernelsInProgram(program, 0, NULL, &count) != CL_SUCCESS || count == 0)
@@ -168,30 +178,28 @@ static void describe_kernels(dcli_remote *remote, dcli_facts *facts, cl_program 
     }
     dcli_fact_number(facts, DCLI_FACT_KERNELS, count);
     for (cl_uint k = 0; k < count; k++) {
-        describe_kernel(remote, facts, kernels[k], k);
+        describe_kernel(facts, kernels[k], device, k);
         clReleaseKernel(kernels[k]);
     }
     dcli_free(kernels);
 }
 
-static void describe_log(dcli_remote *remote, dcli_facts *facts, cl_program program)
+static void describe_log(dcli_facts *facts, cl_program program, cl_device_id device)
 {
     size_t length = 0;
-    if (clGetProgramBuildInfo(program, remote->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length) != CL_SUCCESS ||
-        length == 0)
+    if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length) != CL_SUCCESS || length == 0)
         return;
     char *text = dcli_calloc(length + 1, 1);
-    if (text != NULL &&
-        clGetProgramBuildInfo(program, remote->device, CL_PROGRAM_BUILD_LOG, length, text, NULL) == CL_SUCCESS)
+    if (text != NULL && clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, length, text, NULL) == CL_SUCCESS)
         dcli_fact_text(facts, DCLI_FACT_LOG, text);
     dcli_free(text);
 }
 
-void dcli_program_describe(dcli_remote *remote, dcli_facts *facts, cl_program program, bool has_kernels)
+void dcli_program_describe(dcli_facts *facts, cl_program program, cl_device_id device, bool has_kernels)
 {
-    describe_log(remote, facts, program);
+    describe_log(facts, program, device);
     if (has_kernels)
-        describe_kernels(remote, facts, program);
+        describe_kernels(facts, program, device);
 }
 
 /* ---- binaries ---- */

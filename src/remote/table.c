@@ -181,6 +181,7 @@ static void free_queue(dcli_remote *remote, dcli_object *object)
     dcli_queue_report(remote, object);
     if (object->queue.queue != NULL)
         clReleaseCommandQueue(object->queue.queue);
+    dcli_object_drop(remote, object->queue.context);
 }
 
 static void free_kernel(dcli_remote *remote, dcli_object *object)
@@ -231,6 +232,13 @@ void dcli_object_drop(dcli_remote *remote, dcli_object *object)
         if (object->program.program != NULL)
             clReleaseProgram(object->program.program);
         dcli_program_free_text(remote, object);
+        dcli_object_drop(remote, object->program.context);
+        break;
+    case DCLI_OBJECT_SUB_DEVICE:
+        dcli_sub_device_free(remote, object);
+        break;
+    case DCLI_OBJECT_CONTEXT:
+        dcli_context_free(object);
         break;
     case DCLI_OBJECT_KERNEL:
         free_kernel(remote, object);

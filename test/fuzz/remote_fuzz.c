@@ -86,7 +86,7 @@ static dcl_status send_command(fuzz_input *input)
     static const char *const texts[] = {"", "f", "g", "-w"};
     int64_t number[MOST_NUMBERS], wait[MOST_WAITS], word[MOST_WORDS];
     dcli_msg_command command = {
-        .kind = 1 + fuzz_below(input, DCLI_CL_FAIL_TRANSFER), .number = number, .wait = wait, .word = word};
+        .kind = 1 + fuzz_below(input, DCLI_CL_CONTEXT), .number = number, .wait = wait, .word = word};
     command.object = object_number(input);
     command.queue = object_number(input);
     command.event = object_number(input);
@@ -100,7 +100,9 @@ static dcl_status send_command(fuzz_input *input)
     for (int n = 0; n < command.wait_count; n++)
         wait[n] = object_number(input);
     for (int n = 0; n < command.word_count; n++)
-        word[n] = fuzz_byte(input);
+        word[n] = command.kind == DCLI_CL_CONTEXT ? object_number(input) : fuzz_byte(input);
+    if (command.kind == DCLI_CL_SUB_DEVICES && command.word_count > 0)
+        word[0] += CL_DEVICE_PARTITION_EQUALLY;
     if (command.kind == DCLI_CL_BUILD || command.kind == DCLI_CL_COMPILE || command.kind == DCLI_CL_LINK)
         return DCL_OK;
     if (command.kind == DCLI_CL_LAUNCH)
@@ -187,6 +189,7 @@ static void end_session(void)
     must(remote->used_bytes == 0, "used_bytes");
     must(remote->text_bytes == 0, "text_bytes");
     must(remote->queues == NULL, "queues");
+    must(remote->sub_device_count == 0, "sub_device_count");
     remote->task_count = remote->held_bytes = remote->object_count = remote->tomb_count = 0;
 }
 

@@ -1030,6 +1030,176 @@ static void try_devices(cl_device_id first, cl_device_id second)
     s.add = old_add;
 }
 
+/* ---- sub-devices ---- */
+
+/* Whether a sub-device is one unit of `parent`, and says so. */
+static bool is_unit(cl_device_id device, cl_device_id parent)
+{
+    cl_uint units = 0, most = 9, refs = 0;
+    cl_device_id of = NULL;
+    cl_device_partition_property list[8] = {0};
+    size_t bytes = 0;
+    char name[2][256] = {"", "other"};
+    clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+    clGetDeviceInfo(device, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, sizeof most, &most, NULL);
+    clGetDeviceInfo(device, CL_DEVICE_REFERENCE_COUNT, sizeof refs, &refs, NULL);
+    clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof of, &of, NULL);
+    clGetDeviceInfo(device, CL_DEVICE_PARTITION_TYPE, sizeof list, list, &bytes);
+    clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name[0], name[0], NULL);
+    clGetDeviceInfo(parent, CL_DEVICE_NAME, sizeof name[1], name[1], NULL);
+    return units == 1 && most <= 1 && refs == 1 && of == parent && bytes >= 3 * sizeof list[0] &&
+           list[0] == CL_DEVICE_PARTITION_EQUALLY && list[1] == 1 && list[2] == 0 && strcmp(name[0], name[1]) == 0;
+}
+
+/* Whether wrong lists have the errors that the specification names, and leave the outputs alone. */
+static bool refuses_lists(cl_device_id device)
+{
+    const cl_device_partition_property counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, 1 << 20, 0, 0};
+    const cl_device_partition_property units[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    const cl_device_partition_property none[] = {0}, longer[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 1, 0};
+    cl_device_id made[1] = {device};
+    cl_uint count = 99;
+    bool right =
+        clCreateSubDevices(device, counts, 1, made, &count) == CL_INVALID_DEVICE_PARTITION_COUNT &&
+        clCreateSubDevices(device, none, 1, made, &count) == CL_INVALID_VALUE &&
+        (!driven || clCreateSubDevices(device, NULL, 1, made, &count) == CL_INVALID_VALUE) &&
+        (!driven || clCreateSubDevices(device, longer, 1, made, &count) == CL_INVALID_VALUE) &&
+        (!driven || clCreateSubDevices(device, units, 1, made, &count) == CL_INVALID_VALUE); /* there are more */
+    return right && made[0] == device && count == 99;
+}
+
+/* Add in turns on two queues of a context. @return whether all is right. */
+static bool add_in_turns(cl_context context, const cl_device_id devices[2], cl_kernel *kernel_out)
+{
+    enum { TURNS = 6 };
+    const char *text = source;
+    const size_t items = N;
+    cl_int status;
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
+    check(clBuildProgram(program, 0, NULL, "-cl-std=CL1.2", NULL, NULL), "clBuildProgram");
+    cl_kernel kernel = s.add = clCreateKernel(program, "add", &status);
+    check(status, "clCreateKernel");
+    cl_command_queue queue[2];
+    for (int d = 0; d < 2; d++) {
+        queue[d] = clCreateCommandQueueWithProperties(context, devices[d], NULL, &status);
+        check(status, "clCreateCommandQueueWithProperties");
+    }
+    cl_device_id shown = NULL;
+    bool right = clGetCommandQueueInfo(queue[1], CL_QUEUE_DEVICE, sizeof shown, &shown, NULL) == CL_SUCCESS &&
+                 shown == devices[1];
+    memset(a, 0, sizeof a);
+    for (int i = 0; i < N; i++)
+        b[i] = i + 1;
+    cl_mem x = make(sizeof a, CL_MEM_COPY_HOST_PTR, a), y = make(sizeof b, CL_MEM_COPY_HOST_PTR, b);
+    cl_event before = NULL;
+    for (int n = 0; n < TURNS; n++) {
+        cl_event event;
+        set_add(x, y, x, n);
+        check(clEnqueueNDRangeKernel(queue[n % 2], kernel, 1, NULL, &items, NULL, before != NULL,
+                                     before != NULL ? &before : NULL, &event),
+              "launch");
+        if (before != NULL)
+            clReleaseEvent(before);
+        before = event;
+        check(clFlush(queue[n % 2]), "clFlush");
+    }
+    check(clEnqueueReadBuffer(queue[0], x, CL_TRUE, 0, sizeof c, c, 1, &before, NULL), "clEnqueueReadBuffer");
+    for (int i = 0; i < N; i++)
+        right = right && c[i] == TURNS * (TURNS - 1) / 2 * b[i];
+    clReleaseEvent(before);
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    for (int d = 0; d < 2; d++)
+        clReleaseCommandQueue(queue[d]);
+    clReleaseProgram(program);
+    *kernel_out = kernel;
+    return right;
+}
+
+/* Whether a program can be made from the binaries that another one has for two sub-devices of a context. */
+static bool remake(cl_kernel kernel, cl_context context, const cl_device_id devices[2])
+{
+    cl_program program;
+    cl_uint count = 0;
+    size_t bytes[2] = {0};
+    cl_int status, each[2];
+    clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL);
+    clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, NULL);
+    clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, bytes, NULL);
+    if (count != 2 || bytes[0] == 0 || bytes[1] == 0)
+        return false;
+    unsigned char *binary[2] = {malloc(bytes[0]), malloc(bytes[1])};
+    check(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, binary, NULL), "clGetProgramInfo");
+    cl_program again =
+        clCreateProgramWithBinary(context, 2, devices, bytes, (const unsigned char **)binary, each, &status);
+    bool right = status == CL_SUCCESS && clBuildProgram(again, 2, devices, "", NULL, NULL) == CL_SUCCESS;
+    if (again != NULL)
+        clReleaseProgram(again);
+    free(binary[0]);
+    free(binary[1]);
+    return right;
+}
+
+static cl_uint devices_of(cl_context context)
+{
+    cl_uint count = 0;
+    clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, NULL);
+    return count;
+}
+
+/* PoCL's contexts have the devices in place of their sub-devices, so some questions are for DCL's only. */
+static void try_sub_devices(cl_device_id first, cl_device_id second)
+{
+    enum { MOST = 256 };
+    const cl_device_partition_property units[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    cl_device_id part[MOST];
+    cl_uint count = 0, again = 0;
+    cl_int status = clCreateSubDevices(first, units, MOST, part, &count);
+    cl_uint has = 0;
+    clGetDeviceInfo(first, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof has, &has, NULL);
+    if (has < 2) { /* a device of `local:N` may have one unit, and the native one more: both print the same */
+        say("sub-devices", count <= 1);
+        say("a context of two sub-devices", true);
+        say("a sub-device beside a device", true);
+        return;
+    }
+    check(status, "clCreateSubDevices");
+    bool right = clCreateSubDevices(first, units, 0, NULL, &again) == CL_SUCCESS && again == count;
+    for (cl_uint p = 0; p < count; p++)
+        right = right && is_unit(part[p], first);
+    say("sub-devices", right && refuses_lists(first));
+    cl_context old = s.context;
+    cl_kernel old_add = s.add, kernel;
+    s.context = clCreateContext(NULL, 2, part, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    right = add_in_turns(s.context, part, &kernel);
+    if (driven) {
+        right = right && devices_of(s.context) == 2 && remake(kernel, s.context, part);
+        clCreateCommandQueueWithProperties(s.context, first, NULL, &status);
+        right = right && status == CL_INVALID_DEVICE;
+    }
+    say("a context of two sub-devices", right);
+    clReleaseKernel(kernel);
+    if (driven) { /* a part of one device and the whole of another one, which may be the same */
+        const cl_device_id both[] = {part[1], second};
+        cl_context two = clCreateContext(NULL, 2, both, NULL, NULL, &status);
+        check(status, "clCreateContext");
+        clReleaseContext(s.context);
+        s.context = two;
+        right = add_in_turns(two, both, &kernel) && devices_of(two) == 2;
+        clReleaseKernel(kernel);
+    }
+    check(clRetainDevice(part[0]), "clRetainDevice");
+    for (cl_uint p = 0; p < count; p++)
+        right = right && clReleaseDevice(part[p]) == CL_SUCCESS;
+    right = right && clReleaseDevice(part[0]) == CL_SUCCESS;
+    clReleaseContext(s.context);
+    right = right && (!driven || clReleaseDevice(part[0]) == CL_INVALID_DEVICE);
+    say("a sub-device beside a device", right);
+    s.context = old;
+    s.add = old_add;
+}
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, TURNS = 60 };
@@ -1346,6 +1516,7 @@ int main(int count, char **list)
     }
     open_setting(devices[found - 1]);
     try_devices(devices[0], devices[found - 1]);
+    try_sub_devices(devices[0], devices[found - 1]);
     int result = try_all();
     close_setting();
     printf("%s\n", result == 0 ? "all right" : "something is wrong");

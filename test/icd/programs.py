@@ -29,7 +29,6 @@ DIFFERENT = {
     "extensions that need entry points, or features, that the driver does not have": [
         "CL_PLATFORM_EXTENSIONS", "CL_DEVICE_EXTENSIONS", "COMMAND_BUFFER", "CL_DEVICE_SPIR_VERSIONS"],
     "images": ["IMAGE", "CL_DEVICE_MAX_SAMPLERS", "CL_DEVICE_OPENCL_C_FEATURES"],
-    "sub-devices": ["PARTITION"],
     "shared virtual memory": ["SVM"],
     "memory of the device is in another process": ["CL_DEVICE_HOST_UNIFIED_MEMORY"],
     "a function of the program cannot run in another process": ["CL_DEVICE_EXECUTION_CAPABILITIES"],
