@@ -316,6 +316,50 @@ dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool add
     return take(&text, &prelude, text_out, prelude_out);
 }
 
+/* Whether a body has the arguments that the runtime passes to the body that combines: the first ones, in this order. */
+static bool has_element_params(const dcli_body *body)
+{
+    static const struct {
+        const char *name;
+        dcl_access access;
+    } expected[DCLI_ELEMENT_PARAMS] = {{DCLI_ELEMENT, DCL_ACCESS_OUT},         {DCLI_ELEMENT_WORDS, DCL_ACCESS_IN_ALL},
+                                       {DCLI_ELEMENT_FIRST, DCL_ACCESS_VALUE}, {DCLI_ELEMENT_STEP, DCL_ACCESS_VALUE},
+                                       {DCLI_ELEMENT_COUNT, DCL_ACCESS_VALUE}, {DCLI_ELEMENT_STAMP, DCL_ACCESS_VALUE}};
+    bool found = body->param_count >= DCLI_ELEMENT_PARAMS && body->access_count == 2 &&
+                 body->access[0].param == DCLI_ELEMENT_PARAM_WORDS &&
+                 body->access[1].param == DCLI_ELEMENT_PARAM_ELEMENT &&
+                 body->params[DCLI_ELEMENT_PARAM_WORDS].rank == 1;
+    for (int k = 0; k < DCLI_ELEMENT_PARAMS && found; k++)
+        found = strcmp(body->params[k].name, expected[k].name) == 0 && body->params[k].access == expected[k].access &&
+                (k == DCLI_ELEMENT_PARAM_ELEMENT || body->params[k].type == DCL_INT64);
+    return found;
+}
+
+/* Whether a prelude, as the runtime sends it, consists of one text: it ends each text of a call by a line feed. */
+static bool is_prelude(const char *prelude, const char *text)
+{
+    size_t length = strlen(text);
+    return strncmp(prelude, text, length) == 0 && (prelude[length] == '\0' || strcmp(prelude + length, "\n") == 0);
+}
+
+dcli_combines dcli_element_recognize(const dcli_body *body)
+{
+    dcli_combines combines = {0};
+    if (!has_element_params(body))
+        return combines;
+    const dcli_param *element = &body->params[DCLI_ELEMENT_PARAM_ELEMENT];
+    for (dcli_fold fold = DCLI_FOLD_SUM; fold < DCLI_FOLD_OWN && !combines.known; fold++) {
+        char *text, *prelude;
+        if (dcli_element_source(fold, element->type, element->rank, false, false, &text, &prelude) != DCL_OK)
+            break;
+        combines.known = strcmp(text, body->text) == 0 && is_prelude(body->prelude, prelude);
+        combines.fold = fold;
+        dcli_free(text);
+        dcli_free(prelude);
+    }
+    return combines;
+}
+
 /* Put the statements that merge the words reduce_x into reduce_q, for a result that is not a sum. They do the same as
  * dcli_partial_merge(). */
 static void put_fold_merge(dcli_text *out, dcli_fold fold, dcl_type type)

@@ -35,12 +35,31 @@ int dcli_elements_find(const char *text, int count, const dcl_arg args[], const 
 #define DCLI_ELEMENT_COUNT "reduce_count" /* how many there are, */
 #define DCLI_ELEMENT_STAMP "reduce_stamp" /* and the stamp of the slots that count */
 
+/** The numbers of these arguments among the body's parameters. */
+enum {
+    DCLI_ELEMENT_PARAM_ELEMENT,
+    DCLI_ELEMENT_PARAM_WORDS,
+    DCLI_ELEMENT_PARAM_FIRST,
+    DCLI_ELEMENT_PARAM_STEP,
+    DCLI_ELEMENT_PARAM_COUNT,
+    DCLI_ELEMENT_PARAM_STAMP,
+    DCLI_ELEMENT_PARAMS
+};
+
 /** Generate the body that combines partial results, to be run at one index, and its prelude.
  *  @param tree  the partial results are combined already (dcli_tree_source()): row 0 of an array of slots with one result, DCL_IN;
  *               only DCLI_ELEMENT_STAMP is used then.
  *  @param text_out, prelude_out  freed with dcli_free(). @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_element_source(dcli_fold fold, dcl_type type, int rank, bool added, bool tree, char **text_out,
                                char **prelude_out);
+
+/** Whether a body is one of dcli_element_source(), without `added` and `tree`, and which operator it has. So a node can merge the
+ *  partial results by dcli_partial_merge() and dcli_partial_value(), which compute the same bits as the body. */
+typedef struct dcli_combines {
+    bool known;
+    dcli_fold fold;
+} dcli_combines;
+dcli_combines dcli_element_recognize(const dcli_body *body);
 
 /** The names of the other arguments of a body that combines the partial results of several nodes in one slot: it has those of the
  *  words, the first word, the length of a slot, the number of slots and the stamp, too. */

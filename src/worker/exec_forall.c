@@ -10,6 +10,7 @@
 #include "kernel/keyed.h"
 #include "kernel/product.h"
 #include "worker/account.h"
+#include "worker/exec_combine.h"
 #include "worker/exec_gather.h"
 #include "worker/exec_prepare.h"
 #include "worker/exec_routes.h"
@@ -871,6 +872,13 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
     if (must_wait(worker, &running, prepared)) {
         *start_out = DCLI_START_NOT_YET;
         return DCL_OK;
+    }
+    bool done = false;
+    if (dcli_combine_is_possible(worker, job, prepared))
+        status = dcli_combine_run(worker, job, prepared, &done);
+    if (done || status != DCL_OK) {
+        *start_out = DCLI_START_ENDED;
+        return status;
     }
     if (lacks_kernels(entry->kernel, prepared) && (status = build_gathering(worker, entry->kernel)) != DCL_OK)
         return status;

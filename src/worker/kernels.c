@@ -87,6 +87,7 @@ dcl_status dcli_kernels_add(dcli_kernels *kernels, const dcli_msg_kernel *messag
     }
     kernel->number = message->kernel;
     kernel->gathers = message->gathers;
+    kernel->combines = dcli_element_recognize(kernel->body);
     for (int k = 0; k < kernel->body->param_count; k++)
         kernel->shapes[k] = dcli_body_subscripts_use(kernel->body, k);
     kernel->next = kernels->kernel[kernel->number % BUCKETS];

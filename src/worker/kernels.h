@@ -4,6 +4,7 @@
 #define DCLI_WORKER_KERNELS_H
 
 #include "device/device.h"
+#include "kernel/element.h"
 #include "net/message.h"
 #include "worker/cost.h"
 #include "worker/parsed.h"
@@ -15,6 +16,7 @@ typedef struct dcli_kernel {
                                      its uses */
     bool shapes[DCLI_MAX_PARAMS]; /* [param] whether it is a scalar that occurs in a subscript: plans depend on the
                                      values of these only */
+    dcli_combines combines;       /* whether it merges partial results, which the node may do without its program */
     dcli_program *program;        /* released if it was not used for long and there are many programs; it is then built
                                 again */
     bool gathers;            /* its program is built with the kernels that gather, if the body can be run by them */

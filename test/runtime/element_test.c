@@ -157,6 +157,83 @@ Test(element, special_values)
     TEST_OK(dcl_close(cluster));
 }
 
+/* ---- combining without a launch ---------------------------------------------------------------------------------------- */
+
+enum { NUMBERS = 5000, COMBINED = 7 /* elements of reduce_all() */ };
+
+/* Fill with numbers of very different magnitudes, or of the whole range of integers. */
+static void fill_randomly(uint32_t state, float real[NUMBERS], int32_t integer[NUMBERS])
+{
+    for (int n = 0; n < NUMBERS; n++) {
+        state = state * 1664525 + 1013904223;
+        integer[n] = (int32_t)(state ^ state >> 15);
+        real[n] = ldexpf((float)integer[n], -31 - (int)(state >> 8) % 60);
+    }
+}
+
+/* Reduce into elements of all kinds of types, by all operators. @param words_out  [COMBINED] their bits */
+static void reduce_all(dcl_cluster *cluster, dcl_array *a, dcl_array *b, uint64_t words_out[COMBINED])
+{
+    static const struct {
+        dcl_type type;
+        const char *text;
+    } kinds[COMBINED] = {{DCL_FLOAT, "s(0) += a(i);"},   {DCL_DOUBLE, "s(0) += (double)a(i) * b(i);"},
+                         {DCL_FLOAT, "s(0) min= a(i);"}, {DCL_DOUBLE, "s(0) max= a(i);"},
+                         {DCL_INT16, "s(0) += b(i);"},   {DCL_UINT32, "s(0) max= b(i);"},
+                         {DCL_INT64, "s(0) all= b(i);"}};
+    memset(words_out, 0, COMBINED * sizeof *words_out);
+    for (int k = 0; k < COMBINED; k++) {
+        dcl_array *s = test_array(cluster, "block", dcl_grid_1d(kinds[k].type, 1));
+        TEST_OK(strstr(kinds[k].text, "a(i)") == NULL ? dcl_reduce(cluster, kinds[k].text, DCL_OUT(s), DCL_IN(b))
+                : strstr(kinds[k].text, "b(i)") == NULL
+                    ? dcl_reduce(cluster, kinds[k].text, DCL_OUT(s), DCL_IN(a))
+                    : dcl_reduce(cluster, kinds[k].text, DCL_OUT(s), DCL_IN(a), DCL_IN(b)));
+        TEST_OK(dcl_read(s, NULL, &words_out[k], NULL));
+        dcl_release(s);
+    }
+}
+
+/* A node that works in host memory merges partial results itself; with DCL_CHECK=access a kernel does. Compare the bits, and count
+ * the kernels: one less per element, but for the four elements that are NaN with seed 1, whose bits are the compiler's. */
+Test(element, the_node_combines)
+{
+    static float real[NUMBERS];
+    static int32_t integer[NUMBERS];
+    static uint64_t found[2][3][COMBINED];
+    int64_t launches[2][3];
+    for (int checked = 0; checked < 2; checked++) {
+        dcl_config config = test_config(2);
+        config.check = checked ? "access" : "off";
+        dcl_cluster *cluster = test_open(&config);
+        dcl_array *a = test_array(cluster, "block", dcl_grid_1d(DCL_FLOAT, NUMBERS)),
+                  *b = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, NUMBERS));
+        for (uint32_t seed = 0; seed < 3; seed++) {
+            fill_randomly(seed, real, integer);
+            real[seed * 1000] = seed == 1 ? NAN : seed == 2 ? -INFINITY : real[0];
+            integer[17] = seed == 0 ? 0 : 1;
+            TEST_OK(dcl_write(a, NULL, real, NULL));
+            TEST_OK(dcl_write(b, NULL, integer, NULL));
+            dcl_counters before = test_counters(cluster, DCL_ALL_NODES);
+            reduce_all(cluster, a, b, found[checked][seed]);
+            launches[checked][seed] = test_counters(cluster, DCL_ALL_NODES).launches - before.launches;
+        }
+        dcl_release(b);
+        dcl_release(a);
+        TEST_OK(dcl_close(cluster));
+    }
+    dcl_device_info device[64];
+    int devices;
+    TEST_OK(dcl_device_list(64, device, &devices));
+    for (int seed = 0; seed < 3; seed++) {
+        int fewer = strcmp(device[0].kind, "cpu") != 0 ? 0 : seed == 1 ? COMBINED - 4 : COMBINED;
+        cr_expect_eq(launches[1][seed] - launches[0][seed], fewer, "seed %d: %" PRId64 " launches, checked %" PRId64,
+                     seed, launches[0][seed], launches[1][seed]);
+        for (int k = 0; k < COMBINED; k++)
+            cr_expect_eq(found[0][seed][k], found[1][seed][k], "seed %d, element %d: %" PRIx64 ", by a kernel %" PRIx64,
+                         seed, k, found[0][seed][k], found[1][seed][k]);
+    }
+}
+
 /* ---- conjugate gradient ------------------------------------------------------------------------------------------------ */
 
 enum { STEPS = 50, OPERATIONS = 1 + 2 * 2 /* of a step; a reduction has two */, PARTIAL_BYTES = 64 * 7 * 8 };
