@@ -69,10 +69,9 @@ cl_int icd_context_make_on(icd_context *context, int place)
         }
     if (whole)
         return CL_SUCCESS;
-    cl_int status = icd_send(context->device[place], &(dcli_msg_command){.kind = DCLI_CL_CONTEXT,
-                                                                         .object = number,
-                                                                         .word_count = count,
-                                                                         .word = word});
+    cl_int status =
+        icd_send(context->device[place],
+                 &(dcli_msg_command){.kind = DCLI_CL_CONTEXT, .object = number, .word_count = count, .word = word});
     if (status == CL_SUCCESS)
         context->number[place] = number;
     return status;

@@ -95,8 +95,8 @@ dcl_status dcli_sub_devices_make(dcli_remote *remote, const dcli_msg_command *co
     dcli_facts_begin(remote, command->number[0]);
     dcli_fact_number(&remote->facts, DCLI_FACT_SUB_DEVICES, code == CL_SUCCESS ? count : 0);
     for (cl_uint d = 0; d < count && code == CL_SUCCESS; d++) {
-        dcli_object *object = status == DCL_OK ? dcli_object_make(remote, command->number[1] + d, DCLI_OBJECT_SUB_DEVICE)
-                                               : NULL;
+        dcli_object *object =
+            status == DCL_OK ? dcli_object_make(remote, command->number[1] + d, DCLI_OBJECT_SUB_DEVICE) : NULL;
         if (object == NULL) {
             status = dcli_error_status();
             clReleaseDevice(made[d]);
