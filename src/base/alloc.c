@@ -82,4 +82,31 @@ int dcli_reserve(void *items_in_out, int64_t count, int64_t more, int64_t *capac
     return 0;
 }
 
+void *dcli_try_copy(const void *items, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    if (copy != NULL)
+        memcpy(copy, items, bytes);
+    return copy;
+}
+
+void dcli_fit(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_t bytes)
+{
+    void *items;
+    memcpy(&items, items_in_out, sizeof items);
+    if (count == *capacity_in_out)
+        return;
+    if (count == 0) {
+        free(items);
+        items = NULL;
+    } else {
+        void *fitting = realloc(items, (size_t)count * bytes);
+        if (fitting == NULL)
+            return;
+        items = fitting;
+    }
+    memcpy(items_in_out, &items, sizeof items);
+    *capacity_in_out = count;
+}
+
 void dcli_alloc_fail_after(int n) { fail_after = n; }

@@ -339,6 +339,8 @@ static bool same_steps(const dcli_layout *a, const dcli_layout *b)
 
 bool dcli_layout_same(const dcli_layout *a, const dcli_layout *b)
 {
+    if (a == b)
+        return true;
     if (!dcli_grid_same_shape(&a->grid, &b->grid) || !dcli_nodes_equal(&a->rule, &b->rule))
         return false;
     if (a->empty)

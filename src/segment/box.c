@@ -273,11 +273,16 @@ void dcli_box_bound(const dcl_box *a, const dcl_box *b, dcl_box *out)
         dcli_wide first = dcli_min(a->start[d], b->start[d]);
         dcli_wide last = dcli_wide_max(dcli_run_last(a->start[d], a->count[d], a->stride[d]),
                                        dcli_run_last(b->start[d], b->count[d], b->stride[d]));
-        dcli_wide stride = dcli_wide_abs((dcli_wide)a->start[d] - b->start[d]);
-        stride = dcli_wide_gcd(stride, a->count[d] > 1 ? a->stride[d] : 0);
-        stride = dcli_wide_gcd(stride, b->count[d] > 1 ? b->stride[d] : 0);
+        dcli_wide stride = 1;
+        if ((a->count[d] == 1 || a->stride[d] != 1) && (b->count[d] == 1 || b->stride[d] != 1)) {
+            stride = dcli_wide_abs((dcli_wide)a->start[d] - b->start[d]);
+            stride = dcli_wide_gcd(stride, a->count[d] > 1 ? a->stride[d] : 0);
+            stride = dcli_wide_gcd(stride, b->count[d] > 1 ? b->stride[d] : 0);
+        }
         bound.start[d] = (int64_t)first;
-        bound.count[d] = stride == 0 ? 1 : (int64_t)((last - first) / stride + 1);
+        bound.count[d] = stride == 1   ? (int64_t)(last - first + 1)
+                         : stride == 0 ? 1
+                                       : (int64_t)((last - first) / stride + 1);
         bound.stride[d] = stride == 0 ? 1 : (int64_t)stride;
     }
     *out = bound;

@@ -4,6 +4,8 @@
  * some of them if it uses several. All numbers have 128 bits until they are known to lie in a grid. */
 #include "segment/footprint.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "segment/declared.h"
 #include "segment/wide.h"
@@ -377,23 +379,38 @@ static int plain_index(const dcli_subscript *subscript, int space_rank)
     return only;
 }
 
-/* As dcli_footprint(), for the most frequent case, with 64 bits: a box without strides, and subscripts that are a
- * constant, or an index and a constant. @return false: it is another case. */
-static bool plain_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
-                            dcl_box *footprint_out, bool *cut_out, bool *read_out)
+dcli_shifts dcli_shifts_of(const dcli_subscripts *subscripts)
 {
-    dcl_box footprint = {.rank = subscripts->rank};
-    bool cut = false, read = true;
+    dcli_shifts shifts = {.rank = -1};
     if (subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_single(subscripts))
+        return shifts;
+    for (int d = 0; d < subscripts->rank; d++) {
+        int m = plain_index(&subscripts->axis[d], subscripts->space_rank);
+        if (m == -2 || subscripts->axis[d].clamped)
+            return shifts;
+        shifts.index[d] = (signed char)m;
+        shifts.constant[d] = subscripts->axis[d].constant;
+    }
+    shifts.rank = subscripts->rank;
+    return shifts;
+}
+
+bool dcli_shifts_footprint(const dcli_shifts *shifts, const dcl_box *space, const dcl_grid *grid,
+                           dcl_box *footprint_out, bool *cut_out, bool *read_out)
+{
+    int rank = shifts->rank;
+    bool cut = false, read = true;
+    if (rank < 0)
         return false;
     for (int m = 0; m < space->rank; m++)
         if (space->stride[m] != 1 || space->count[m] < 1)
             return false;
-    for (int d = 0; d < subscripts->rank; d++) {
-        const dcli_subscript *subscript = &subscripts->axis[d];
-        int m = plain_index(subscript, space->rank);
-        int64_t low = subscript->constant, more = 0, high, first = grid->origin[d], last;
-        if (m == -2 || subscript->clamped || (m >= 0 && __builtin_add_overflow(low, space->start[m], &low)))
+    memset(footprint_out, 0, sizeof *footprint_out);
+    footprint_out->rank = rank;
+    for (int d = 0; d < rank; d++) {
+        int m = shifts->index[d];
+        int64_t low = shifts->constant[d], more = 0, high, first = grid->origin[d], last;
+        if (m >= 0 && __builtin_add_overflow(low, space->start[m], &low))
             return false;
         if (m >= 0)
             more = space->count[m] - 1;
@@ -403,13 +420,12 @@ static bool plain_footprint(const dcli_subscripts *subscripts, const dcl_box *sp
         low = dcli_max(low, first);
         high = dcli_min(high, last);
         read &= low <= high;
-        footprint.start[d] = low;
-        footprint.count[d] = low <= high ? high - low + 1 : 0;
-        footprint.stride[d] = 1;
+        footprint_out->start[d] = low;
+        footprint_out->count[d] = low <= high ? high - low + 1 : 0;
+        footprint_out->stride[d] = 1;
     }
-    for (int d = 0; d < subscripts->rank && !read; d++)
-        footprint.start[d] = footprint.count[d] = 0;
-    *footprint_out = footprint;
+    for (int d = 0; d < rank && !read; d++)
+        footprint_out->start[d] = footprint_out->count[d] = 0;
     *cut_out = cut;
     *read_out = read;
     return true;
@@ -420,7 +436,8 @@ bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, con
 {
     int64_t index[DCL_MAX_RANK];
     bool some_read;
-    if (plain_footprint(subscripts, space, grid, footprint_out, cut_out, &some_read))
+    dcli_shifts shifts = dcli_shifts_of(subscripts);
+    if (dcli_shifts_footprint(&shifts, space, grid, footprint_out, cut_out, &some_read))
         return some_read;
     if (find_element(subscripts, space, index))
         return footprint_of_element(index, grid, footprint_out, cut_out);

@@ -94,6 +94,20 @@ bool dcli_subscripts_same(const dcli_subscripts *a, const dcli_subscripts *b);
 bool dcli_footprint(const dcli_subscripts *subscripts, const dcl_box *space, const dcl_grid *grid,
                     dcl_box *footprint_out, bool *cut_out);
 
+/** Subscripts that are each a constant, or one index and a constant: what dcli_footprint() needs of them, found once. */
+typedef struct dcli_shifts {
+    int rank;                        /* of the array; -1: other subscripts */
+    signed char index[DCL_MAX_RANK]; /* the loop axis of each subscript; -1: none */
+    int64_t constant[DCL_MAX_RANK];
+} dcli_shifts;
+
+dcli_shifts dcli_shifts_of(const dcli_subscripts *subscripts);
+/** As dcli_footprint(). @param read_out  its result.
+ *  @return false: dcli_footprint() is needed, because the subscripts are others, the box has strides or no index, or
+ *  numbers do not fit int64_t. */
+bool dcli_shifts_footprint(const dcli_shifts *shifts, const dcl_box *space, const dcl_grid *grid,
+                           dcl_box *footprint_out, bool *cut_out, bool *read_out);
+
 /** Compute the sub-range of `space`, in its own counting, whose reads lie inside `target` (a strided box of the array)
  *  without being moved there by a clamp.
  *  For exact subscripts: all t with lo[m] <= t[m] < lo[m] + count[m] read only elements of target, and no larger range

@@ -1,6 +1,8 @@
 /* segment/region.c - boxes with a place in storage: packing, cutting, covering. Copying is in segment/copy.c. */
 #include "segment/region.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
 #include "segment/wide.h"
@@ -66,29 +68,30 @@ static bool are_plain(const dcl_box *a, const dcl_box *b)
     return plain;
 }
 
-/* As dcli_region_cut(), for plain boxes. A path of its own, because there may be one call for every element of an
- * array. */
+/* As dcli_region_cut(), for plain boxes; `out` is no other argument. A path of its own, because there may be one call
+ * for every element of an array. */
 static bool cut_plain(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
-    dcli_region cut = {.box = {.rank = region->box.rank}, .offset = region->offset};
     bool some = true;
-    for (int d = 0; d < cut.box.rank; d++) {
+    memset(out, 0, sizeof *out);
+    out->box.rank = region->box.rank;
+    out->offset = region->offset;
+    for (int d = 0; d < region->box.rank; d++) {
         int64_t start = region->box.start[d], from = dcli_max(box->start[d], start);
         int64_t to = dcli_min(box->start[d] + box->count[d], start + region->box.count[d]);
         some = some && from < to;
-        cut.box.start[d] = from;
-        cut.box.count[d] = dcli_max(to - from, 0);
-        cut.box.stride[d] = 1;
-        cut.step[d] = region->step[d];
-        cut.offset += some ? (from - start) * region->step[d] : 0;
+        out->box.start[d] = from;
+        out->box.count[d] = dcli_max(to - from, 0);
+        out->box.stride[d] = 1;
+        out->step[d] = region->step[d];
+        out->offset += some ? (from - start) * region->step[d] : 0;
     }
-    *out = cut;
     return some;
 }
 
 bool dcli_region_cut(const dcli_region *region, const dcl_box *box, dcli_region *out)
 {
-    if (are_plain(&region->box, box))
+    if (out != region && box != &out->box && are_plain(&region->box, box))
         return cut_plain(region, box, out);
     dcli_region cut = *region; /* out may be region */
     bool some = dcli_box_intersect(&region->box, box, &cut.box);

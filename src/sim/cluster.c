@@ -159,7 +159,8 @@ static dcl_status open(dcli_sim *sim)
     if (sim->ways == NULL || sim->node == NULL || sim->complete_ns == NULL || sim->failed == NULL)
         return DCL_ERR_NOMEM;
     set_terms(sim);
-    return open_nodes(sim);
+    sim->terms.plan.planner = dcli_planner_new();
+    return sim->terms.plan.planner != NULL ? open_nodes(sim) : DCL_ERR_NOMEM;
 }
 
 static void forget_plans(dcli_sim_node *node)
@@ -181,6 +182,7 @@ static void close(dcli_sim *sim)
         dcli_free(node->known);
         dcli_free(node->inbox);
     }
+    dcli_planner_free(sim->terms.plan.planner);
     dcli_free(sim->node);
     dcli_free(sim->ways);
     dcli_free(sim->complete_ns);

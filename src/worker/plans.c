@@ -161,12 +161,15 @@ void dcli_plans_init(dcli_plans *plans, int self, const dcli_plan_terms *terms, 
 {
     *plans = (dcli_plans){
         .terms = *terms, .self = self, .cache = cache, .sharers = sharers < 1 ? 1 : sharers, .most_bytes = most_bytes};
+    plans->terms.planner = NULL; /* made with the first plan */
 }
 
 void dcli_plans_free(dcli_plans *plans)
 {
     while (plans->oldest != NULL)
         forget(plans, plans->oldest);
+    dcli_planner_free(plans->terms.planner);
+    plans->terms.planner = NULL;
     dcli_free(plans->asked.number);
     plans->asked = (dcli_directory_state){0};
 }
@@ -203,10 +206,12 @@ static dcli_cached_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wan
 {
     size_t own_bytes = sizeof(dcli_cached_plan) + ((size_t)wanted->operation->operand_count + 1) * sizeof(dcli_naming);
     dcli_cached_plan *cached = dcli_calloc(1, own_bytes);
-    dcli_plan_terms terms = plans->terms;
     const dcli_body *body = wanted->operation->body;
     if (cached == NULL)
         return NULL;
+    if (plans->terms.planner == NULL)
+        plans->terms.planner = dcli_planner_new();
+    dcli_plan_terms terms = plans->terms;
     terms.streams = wanted->streams;
     terms.pair = wanted->with >= 0;
     terms.with = wanted->with;

@@ -2,6 +2,7 @@
 #include "workqueue/builder.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 #include "segment/cut.h"
 
 enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM, SPOT };
+
+/* Lists of more bytes are not kept for the next plan. */
+enum { MOST_KEPT = 1 << 16 };
 
 static void *append(dcli_builder *builder, int list, void *items, int64_t *count, int64_t more, size_t bytes)
 {
@@ -464,8 +468,74 @@ dcl_status dcli_builder_number_chunks(dcli_builder *builder)
     return DCL_OK;
 }
 
-void dcli_builder_free(dcli_builder *builder)
+#define FOR_EACH_LIST(DO) \
+    DO(BATCH, batch)      \
+    DO(WORK, work) DO(BINDING, binding) DO(STAGE, stage) DO(PIECE, piece) DO(CHUNK, chunk) DO(ITEM, item)
+
+void dcli_builder_begin(dcli_builder *builder, dcli_plan *plan, const dcli_operation *operation, int self,
+                        const dcli_plan_terms *terms, dcli_accesses *accesses)
 {
+    memset(&builder->plan, 0, offsetof(dcli_builder, seen) - offsetof(dcli_builder, plan));
+    memset(builder->seen, 0, (size_t)operation->operand_count * sizeof *builder->seen);
+    builder->plan = plan;
+    builder->operation = operation;
+    builder->terms = terms;
+    builder->accesses = accesses;
+    builder->self = self;
+    builder->regions.count = builder->tiles.count = builder->fresh.count = builder->missing.count = 0;
+    builder->owners.count = 0;
+#define TAKE(list, name)                               \
+    plan->name = builder->spare[list].items;           \
+    plan->space[list] = builder->spare[list].capacity; \
+    builder->spare[list] = (struct dcli_spare){0};
+    FOR_EACH_LIST(TAKE)
+#undef TAKE
+}
+
+/* Replace a list of the plan by a copy of exactly its entries, and keep its memory; or, if it is long or there is no
+ * memory for the copy, shrink it. */
+static void fit(dcli_builder *builder, int list, void *items_in_out, int64_t count, size_t bytes)
+{
+    int64_t *capacity = &builder->plan->space[list];
+    void *items, *copy = NULL;
+    memcpy(&items, items_in_out, sizeof items);
+    if (count > 0 && *capacity <= MOST_KEPT / (int64_t)bytes)
+        copy = dcli_try_copy(items, (size_t)count * bytes);
+    if (count > 0 && copy == NULL) {
+        dcli_fit(items_in_out, count, capacity, bytes);
+        return;
+    }
+    builder->spare[list] = (struct dcli_spare){items, *capacity};
+    memcpy(items_in_out, &copy, sizeof copy);
+    *capacity = count;
+}
+
+void dcli_builder_fit(dcli_builder *builder)
+{
+    dcli_plan *plan = builder->plan;
+    int64_t item_count = plan->spot == NULL ? plan->item_count : 0;
+    fit(builder, BATCH, &plan->batch, plan->batch_count, sizeof *plan->batch);
+    fit(builder, WORK, &plan->work, plan->work_count, sizeof *plan->work);
+    fit(builder, BINDING, &plan->binding, plan->binding_count, sizeof *plan->binding);
+    fit(builder, STAGE, &plan->stage, plan->stage_count, sizeof *plan->stage);
+    fit(builder, PIECE, &plan->piece, plan->piece_count, sizeof *plan->piece);
+    fit(builder, CHUNK, &plan->chunk, plan->chunk_count, sizeof *plan->chunk);
+    fit(builder, ITEM, &plan->item, item_count, sizeof *plan->item);
+}
+
+/* Free a list that became long. */
+static void trim(void *items_in_out, int64_t *capacity, size_t bytes)
+{
+    if (*capacity > MOST_KEPT / (int64_t)bytes)
+        dcli_fit(items_in_out, 0, capacity, bytes);
+}
+
+void dcli_builder_end(dcli_builder *builder)
+{
+    static const size_t bytes[DCLI_PLAN_LISTS] = {
+        [BATCH] = sizeof(dcli_batch), [WORK] = sizeof(dcli_work),   [BINDING] = sizeof(dcli_binding),
+        [STAGE] = sizeof(dcli_stage), [PIECE] = sizeof(dcli_piece), [CHUNK] = sizeof(dcli_chunk),
+        [ITEM] = sizeof(dcli_item)};
     for (int k = 0; k < builder->operation->operand_count; k++) {
         dcli_seen *seen = &builder->seen[k];
         dcli_box_set_free(&seen->set);
@@ -478,12 +548,31 @@ void dcli_builder_free(dcli_builder *builder)
         }
         dcli_free(seen->owned);
     }
+    trim(&builder->need, &builder->need_capacity, sizeof *builder->need);
+    trim(&builder->point, &builder->point_capacity, sizeof *builder->point);
+    trim(&builder->want, &builder->want_capacity, sizeof *builder->want);
+    trim(&builder->item_stage, &builder->item_stage_capacity, sizeof *builder->item_stage);
+    trim(&builder->source, &builder->source_capacity, sizeof *builder->source);
+    dcli_free(builder->early);
+    builder->early = NULL;
+    builder->early_capacity = 0;
+    trim(&builder->regions.region, &builder->regions.capacity, sizeof *builder->regions.region);
+    trim(&builder->tiles.region, &builder->tiles.capacity, sizeof *builder->tiles.region);
+    trim(&builder->fresh.box, &builder->fresh.capacity, sizeof *builder->fresh.box);
+    trim(&builder->missing.box, &builder->missing.capacity, sizeof *builder->missing.box);
+    for (int list = 0; list < DCLI_PLAN_LISTS; list++)
+        trim(&builder->spare[list].items, &builder->spare[list].capacity, bytes[list]);
+}
+
+void dcli_builder_free(dcli_builder *builder)
+{
     dcli_free(builder->need);
     dcli_free(builder->point);
     dcli_free(builder->want);
     dcli_free(builder->source);
-    dcli_free(builder->early);
     dcli_free(builder->item_stage);
+    for (int list = 0; list < DCLI_PLAN_LISTS; list++)
+        dcli_free(builder->spare[list].items);
     dcli_node_list_free(&builder->owners);
     dcli_region_list_free(&builder->regions);
     dcli_region_list_free(&builder->tiles);

@@ -91,44 +91,77 @@ typedef enum dcli_share {
     DCLI_SHARE_OTHERS /* all others */
 } dcli_share;
 
+/** What planning needs of the accesses of an operation. It is the same for all nodes. */
+typedef struct dcli_accesses {
+    bool known;                                    /* the rest is filled in */
+    bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
+    bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
+    bool home[DCLI_MAX_ACCESSES];                  /* dcli_access_is_home() */
+    bool exact[DCLI_MAX_ACCESSES];                 /* dcli_subscripts_exact() of `own` */
+    bool single[DCLI_MAX_ACCESSES];                /* `subscripts` are exact, and one index reads one element */
+    bool once[DCLI_MAX_ACCESSES];                  /* dcli_subscripts_injective() of `subscripts` */
+    dcl_grid grid[DCLI_MAX_ACCESSES];              /* dcli_access_grid() */
+    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* subscripts as in the body, for the view's grid */
+    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts for the array's grid: equal to `own` if there is no
+                                                      view */
+    dcli_shifts shifts[DCLI_MAX_ACCESSES];         /* of `own` */
+} dcli_accesses;
+
+/** Memory of a list of a plan, for the next plan. */
+struct dcli_spare {
+    void *items;
+    int64_t capacity;
+};
+
+enum { DCLI_PLAN_LISTS = 7 }; /* those of plan->space[] but the spots */
+
 typedef struct dcli_builder {
+    /* Lists: a planner keeps their memory for the next plan. */
+    dcli_need *need;     /* needs of the current batch */
+    dcli_point *point;   /* needs of single elements, instead of `need`, in plan_points.c and some host transfers */
+    dcli_want *want;     /* stages wanted by the current batch, in their order */
+    int64_t *item_stage; /* per item of the plan: its stage, or -1 */
+    dcli_source *source; /* replicas as sources for stages: existing ones, and those that this plan makes */
+    int64_t need_capacity, point_capacity, want_capacity, item_stage_capacity, source_capacity;
+    dcli_region_list regions, tiles; /* lists that functions reuse */
+    dcli_box_list fresh, missing;
+    dcli_node_list owners;
+    struct dcli_spare spare[DCLI_PLAN_LISTS];
+    /* What follows is cleared for each plan, up to `seen`. */
     dcli_plan *plan;
     const dcli_operation *operation;
     const dcli_plan_terms *terms;
+    dcli_accesses *accesses;
     int self;
-    dcli_need *need; /* needs of the current batch */
-    int64_t need_count, need_capacity;
-    dcli_point *point; /* needs of single elements, instead of `need`, in plan_points.c and some host transfers */
-    int64_t point_count, point_capacity;
-    dcli_want *want; /* stages wanted by the current batch, in their order */
-    int64_t want_count, want_capacity;
-    int64_t *item_stage; /* per item of the plan: its stage, or -1 */
-    int64_t item_stage_capacity;
+    int64_t need_count, point_count, want_count, source_count, early_count;
     int64_t items_noted;              /* number of items already entered into the `arrived` set of their operand */
     bool local;                       /* FORALL: dcli_operation_is_local() */
     dcli_share share;                 /* which of the indices of the tiles are being planned now */
     int64_t panel_first, panel_count; /* dcli_work.panel_first and .panel_count of the works that are being planned */
-    dcli_region_list regions, tiles;  /* lists that functions reuse */
-    dcli_box_list fresh, missing;
-    dcli_source *source; /* replicas as sources for stages: existing ones, and those that this plan makes */
-    int64_t source_count, source_capacity;
-    int64_t kept_bytes;            /* bytes of the replicas that this plan makes */
-    dcli_node_list owners;         /* a list that functions reuse */
-    struct dcli_early_read *early; /* reads in place of the current batch; no more are recorded once they are too
-                                      many to copy early (plan_early.c) */
-    int64_t early_count, early_capacity, early_bytes;
-    /* What follows is large, so dcli_plan_make() clears only the entries that are used. */
-    dcli_seen seen[DCLI_MAX_PARAMS];               /* [operands] */
-    bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
-    bool leaves[DCLI_MAX_ACCESSES];                /* may read outside its grid */
-    bool at_home[DCLI_MAX_ACCESSES];               /* only accesses the node's own part, which is one region */
-    dcl_grid grid[DCLI_MAX_ACCESSES];              /* grid of each access: dcli_access_grid() */
-    dcli_subscripts own[DCLI_MAX_ACCESSES];        /* subscripts of each access as in the body, for the view's grid */
-    dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts of each access for the array's grid: equal to `own`
-                                                      if there is no view */
-    dcli_found found[DCLI_MAX_ACCESSES];           /* of the last footprint that was looked for in a part of several
-                                                      regions: an access by keys has the same one in all works */
+    int64_t kept_bytes;               /* bytes of the replicas that this plan makes */
+    struct dcli_early_read *early;    /* reads in place of the current batch; no more are recorded once they are too
+                                         many to copy early (plan_early.c) */
+    int64_t early_capacity, early_bytes;
+    /* What follows is large, so only the entries that are used are cleared. */
+    dcli_seen seen[DCLI_MAX_PARAMS];            /* [operands] */
+    bool at_home[DCLI_MAX_ACCESSES];            /* only accesses the node's own part, which is one region */
+    const dcli_region *part[DCLI_MAX_ACCESSES]; /* the planned node's part of the array, if it is one region; else
+                                                   NULL */
+    const dcli_region *with[DCLI_MAX_ACCESSES]; /* in a plan for a pair, of accesses that are not at_home[]: the same of
+                                                   the other node */
+    dcli_found found[DCLI_MAX_ACCESSES];        /* of the last footprint that was looked for in a part of several
+                                                   regions: an access by keys has the same one in all works */
 } dcli_builder;
+
+/** Memory that a thread uses for one plan after the other, and what it knows of the last operation. */
+struct dcli_planner {
+    dcli_builder builder;
+    dcli_accesses accesses;
+    const dcli_operation *operation; /* to which `accesses` belongs */
+    int64_t number;                  /* its number: another operation may get its address later */
+    int node;                        /* the node for which it was found. The nodes of a simulation share a planner, but
+                                        not what they know */
+};
 
 /* Append a zeroed entry, or `count` of them, to a list of the plan; a new batch refers to the ends of the other lists.
  * @return the (first) entry, or NULL: DCL_ERR_NOMEM. Earlier pointers into the list become invalid. */
@@ -164,7 +197,15 @@ dcl_status dcli_builder_chunks(dcli_builder *builder);
 /** At the end: number the chunks of each stream in the order of the plan. */
 dcl_status dcli_builder_number_chunks(dcli_builder *builder);
 
-/** Free all but the plan. */
+/** Begin a plan. The builder is zeroed up to `plan`, or has the lists of an earlier plan, which was ended. */
+void dcli_builder_begin(dcli_builder *builder, dcli_plan *plan, const dcli_operation *operation, int self,
+                        const dcli_plan_terms *terms, dcli_accesses *accesses);
+/** Give the lists of the plan exactly the memory that their entries need, and keep the rest for the next plan. A node
+ *  keeps many plans, most of them of a few entries. */
+void dcli_builder_fit(dcli_builder *builder);
+/** Free what belongs to this plan only, except the plan, and lists that became long. */
+void dcli_builder_end(dcli_builder *builder);
+/** Free all but the plan, after dcli_builder_end(). */
 void dcli_builder_free(dcli_builder *builder);
 
 /** Whether the plan contains what the planned node exchanges with a peer. */

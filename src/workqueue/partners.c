@@ -17,7 +17,10 @@ struct search {
     const dcli_subscripts *own, *base; /* [accesses] */
     const dcli_layout *space;          /* layout of the first output */
     int self;
-    bool gaps[DCL_MAX_RANK]; /* as of dcli_preimage() */
+    bool gaps[DCL_MAX_RANK];  /* as of dcli_preimage() */
+    const dcli_layout *known; /* layout of the last access; NULL: none yet */
+    bool one;                 /* with it, the node's part is one region */
+    dcli_region part;         /* if `one` */
     dcli_region_list regions;
     dcli_box_list boxes;
     dcli_node_list owners, *partners;
@@ -107,6 +110,19 @@ static dcl_status add_region(struct search *search, const struct touched *touche
                                                                       : DCL_OK;
 }
 
+/* List the regions of a box in this node's part. Accesses that follow each other often read one array. */
+static dcl_status list_regions(struct search *search, const dcli_layout *layout, const dcl_box *box)
+{
+    dcli_region region;
+    dcl_status status = DCL_OK;
+    if (search->known != layout)
+        status = dcli_layout_one_region(layout, search->self, &search->one, &search->part);
+    search->known = status == DCL_OK ? layout : NULL;
+    if (status != DCL_OK || !search->one)
+        return status == DCL_OK ? dcli_layout_regions(layout, search->self, box, &search->regions) : status;
+    return dcli_region_cut(&search->part, box, &region) ? dcli_region_list_add(&search->regions, &region) : DCL_OK;
+}
+
 /* List the regions of this node's part that an access may touch. */
 static dcl_status find_regions(struct search *search, int a, struct touched *touched)
 {
@@ -118,7 +134,7 @@ static dcl_status find_regions(struct search *search, int a, struct touched *tou
                                &cut))
         return DCL_OK;
     touched->wraps = dcli_box_leaves(&touched->foot, &layout->grid);
-    return dcli_layout_regions(layout, search->self, touched->wraps ? &whole : &touched->foot, &search->regions);
+    return list_regions(search, layout, touched->wraps ? &whole : &touched->foot);
 }
 
 static dcl_status add_access(struct search *search, int a)

@@ -217,38 +217,89 @@ static bool reads_parts(const dcli_operation *operation, const dcli_plan *plan, 
     return reads;
 }
 
-dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out)
+/* Make a plan with a builder that was begun. */
+static dcl_status make(dcli_builder *builder)
 {
-    dcli_builder builder;
-    memset(&builder, 0, offsetof(dcli_builder, seen));
-    memset(builder.seen, 0, (size_t)operation->operand_count * sizeof *builder.seen);
-    builder.operation = operation;
-    builder.terms = terms;
-    builder.self = self;
-    dcli_plan *plan = builder.plan = dcli_calloc(1, sizeof *plan);
-    if (plan == NULL)
-        return DCL_ERR_NOMEM;
-    dcl_status status = fill_plan(&builder);
+    const dcli_operation *operation = builder->operation;
+    const dcli_plan_terms *terms = builder->terms;
+    dcli_plan *plan = builder->plan;
+    dcl_status status = fill_plan(builder);
     if (status == DCL_OK)
-        status = dcli_builder_number_chunks(&builder);
-    bool body = operation->kind == DCLI_OP_FORALL && self < terms->node_count;
-    plan->local = status == DCL_OK && (body ? builder.local : dcli_operation_is_local(operation));
+        status = dcli_builder_number_chunks(builder);
+    bool body = operation->kind == DCLI_OP_FORALL && builder->self < terms->node_count;
+    plan->local = status == DCL_OK && (body ? builder->local : dcli_operation_is_local(operation));
     for (int64_t b = 0; status == DCL_OK && b < plan->batch_count; b++)
         plan->batch[b].reads_parts = operation->kind != DCLI_OP_FORALL || reads_parts(operation, plan, &plan->batch[b]);
     if (status == DCL_OK && !terms->streams && !plan->local)
-        status =
-            dcli_find_partners(operation, builder.own, builder.subscripts, self, terms->node_count, &plan->partners);
+        status = dcli_find_partners(operation, builder->accesses->own, builder->accesses->subscripts, builder->self,
+                                    terms->node_count, &plan->partners);
     if (status == DCL_OK && plan->chunk_count > 0 && !terms->pair)
-        status = check_pool(&builder);
+        status = check_pool(builder);
     if (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE)
         plan->counters.messages_planned = plan->chunk_count;
+    dcli_builder_fit(builder);
+    return status;
+}
+
+/* As dcli_plan_make(), without a planner. */
+static dcl_status make_alone(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan *plan)
+{
+    dcli_builder builder;
+    dcli_accesses accesses;
+    memset(&builder, 0, offsetof(dcli_builder, plan));
+    accesses.known = false;
+    dcli_builder_begin(&builder, plan, operation, self, terms, &accesses);
+    dcl_status status = make(&builder);
+    dcli_builder_end(&builder);
     dcli_builder_free(&builder);
+    return status;
+}
+
+dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms, dcli_plan **plan_out)
+{
+    dcli_planner *planner = terms->planner;
+    dcl_status status;
+    dcli_plan *plan = dcli_calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return DCL_ERR_NOMEM;
+    if (planner == NULL) {
+        status = make_alone(operation, self, terms, plan);
+    } else {
+        int node = terms->pair ? terms->with : self;
+        if (planner->operation != operation || planner->number != operation->number || planner->node != node)
+            planner->accesses.known = false;
+        planner->operation = operation;
+        planner->number = operation->number;
+        planner->node = node;
+        dcli_builder_begin(&planner->builder, plan, operation, self, terms, &planner->accesses);
+        status = make(&planner->builder);
+        planner->accesses.known = planner->accesses.known && status == DCL_OK;
+        dcli_builder_end(&planner->builder);
+    }
     if (status != DCL_OK) {
         dcli_plan_free(plan);
         return status;
     }
     *plan_out = plan;
     return DCL_OK;
+}
+
+dcli_planner *dcli_planner_new(void)
+{
+    dcli_planner *planner = dcli_malloc(sizeof *planner);
+    if (planner == NULL)
+        return NULL;
+    memset(&planner->builder, 0, offsetof(dcli_builder, plan));
+    planner->accesses.known = false;
+    return planner;
+}
+
+void dcli_planner_free(dcli_planner *planner)
+{
+    if (planner == NULL)
+        return;
+    dcli_builder_free(&planner->builder);
+    dcli_free(planner);
 }
 
 bool dcli_access_is_home(const dcli_operation *operation, const dcli_subscripts base[], int a)

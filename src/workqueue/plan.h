@@ -32,6 +32,10 @@ enum {
     DCLI_MANY_ELEMENTS = 16384
 };
 
+/** Memory that one thread uses for one plan after the other, and what it knows of the operation that it planned last:
+ *  a node plans an operation for itself, and then for each peer. */
+typedef struct dcli_planner dcli_planner; /* defined in builder.h */
+
 /** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no
  *  exchange depends. Peer number node_count is the host. */
 typedef struct dcli_plan_terms {
@@ -54,6 +58,7 @@ typedef struct dcli_plan_terms {
     /* Loans: a part that is read in place may not have been shown to the thief, except by the victim itself; so the
      * victim sends the elements of other nodes' parts along. */
     bool shown_on_demand;
+    dcli_planner *planner;           /* NULL: none; the plan is the same */
     const dcli_directory *directory; /* the record of replicas before this operation; NULL: there are none */
     bool detailed;                   /* FORALL, MOVE: make plan->detail, too: for reports */
     bool no_points;                  /* for tests: do not use plan_points.c */
@@ -216,6 +221,10 @@ typedef struct dcli_plan {
 dcl_status dcli_plan_make(const dcli_operation *operation, int self, const dcli_plan_terms *terms,
                           dcli_plan **plan_out);
 void dcli_plan_free(dcli_plan *plan);
+/** Make a planner, for terms->planner. It must not be used by two threads at once. Operations of one number and address
+ *  must be equal. @return NULL: DCL_ERR_NOMEM. */
+dcli_planner *dcli_planner_new(void);
+void dcli_planner_free(dcli_planner *planner);
 /** Bytes of a plan's memory, without its detail and without the grids of its spots. */
 int64_t dcli_plan_bytes(const dcli_plan *plan);
 

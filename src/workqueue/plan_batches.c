@@ -198,7 +198,7 @@ static bool parts_own(const dcli_builder *builder)
                  !body->tile_kernel && builder->panel_count == 0 && !makes_or_has_copies(builder) &&
                  !dcli_points_can_plan(builder);
     for (int a = 0; a < body->access_count && parts; a++)
-        parts = builder->subscripts[a].reach == DCLI_REACH_AFFINE && !builder->wraps[a];
+        parts = builder->accesses->subscripts[a].reach == DCLI_REACH_AFFINE && !builder->accesses->wraps[a];
     return parts;
 }
 
@@ -240,8 +240,9 @@ static dcl_status find_own(dcli_builder *builder, const dcl_box *box, dcl_box *o
         if (status != DCL_OK)
             return status;
         dcl_box part = region != NULL ? region->box : (dcl_box){.rank = 0};
-        extend(operand, &builder->subscripts[a], &part);
-        bool some = region != NULL && dcli_footprint_inside(&builder->subscripts[a], box, &part, own_lo, own_count);
+        extend(operand, &builder->accesses->subscripts[a], &part);
+        bool some =
+            region != NULL && dcli_footprint_inside(&builder->accesses->subscripts[a], box, &part, own_lo, own_count);
         for (int d = 0; d < box->rank; d++) {
             int64_t end = some ? dcli_min(lo[d] + count[d], own_lo[d] + own_count[d]) : 0;
             lo[d] = some ? dcli_max(lo[d], own_lo[d]) : 0;

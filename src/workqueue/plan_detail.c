@@ -107,11 +107,11 @@ static void add_excess(dcli_builder *builder, int a, const dcl_box *box)
     dcli_plan_excess *excess = &builder->plan->detail->excess[a];
     dcl_box seen, foot;
     bool cut;
-    if (!dcli_access_footprint(builder->operation, a, &builder->own[a], box, &seen, &foot, &cut))
+    if (!dcli_access_footprint(builder->operation, a, &builder->accesses->own[a], box, &seen, &foot, &cut))
         return;
     int64_t elements = dcli_box_elements(&foot);
     excess->elements += elements;
-    excess->read_at_most += different_reads(&builder->own[a], box, elements);
+    excess->read_at_most += different_reads(&builder->accesses->own[a], box, elements);
 }
 
 static void add_works(dcli_builder *builder)
@@ -121,7 +121,7 @@ static void add_works(dcli_builder *builder)
     for (int64_t w = 0; w < plan->work_count; w++)
         plan->detail->elements += dcli_box_elements(&plan->work[w].box);
     for (int a = 0; body != NULL && a < body->access_count; a++)
-        if (dcli_access_is_wide(&body->access[a], &builder->own[a]))
+        if (dcli_access_is_wide(&body->access[a], &builder->accesses->own[a]))
             for (int64_t w = 0; w < plan->work_count; w++)
                 add_excess(builder, a, &plan->work[w].box);
 }

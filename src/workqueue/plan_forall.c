@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "segment/declared.h"
 #include "segment/image.h"
+#include "segment/wide.h"
 #include "workqueue/narrow.h"
 #include "workqueue/overlap.h"
 #include "workqueue/plan_fine.h"
@@ -117,8 +118,8 @@ void dcli_bind_view(dcli_builder *builder, int a, const dcl_box *box, const stru
         region = dcli_region_padded(&builder->plan->stage[view->stage].box, 0,
                                     dcli_builder_bytes(builder, dcli_param_of(builder, a)));
     }
-    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE) {
-        bind_affine(&builder->subscripts[a], box, &view->foot, &region, binding);
+    if (builder->accesses->subscripts[a].reach == DCLI_REACH_AFFINE) {
+        bind_affine(&builder->accesses->subscripts[a], box, &view->foot, &region, binding);
         if (binding->limits != NULL && !builder->operation->body->tile_kernel)
             bind_clamps(dcli_operand_of(builder, a)->view, &view->foot, &region, binding->limits);
         return;
@@ -132,12 +133,12 @@ static dcl_status bind(dcli_builder *builder, int a, const dcli_work *work, cons
                        dcli_binding *binding)
 {
     const dcl_box *box = &work->box;
-    if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || builder->operation->body->tile_kernel ||
+    if (builder->accesses->subscripts[a].reach != DCLI_REACH_AFFINE || builder->operation->body->tile_kernel ||
         (work->checked && dcli_body_clamps(builder->operation->body, a))) {
         dcli_limits *limits = dcli_builder_limits(builder);
         if (limits == NULL)
             return DCL_ERR_NOMEM;
-        *limits = make_limits(&builder->own[a], &view->seen);
+        *limits = make_limits(&builder->accesses->own[a], &view->seen);
         binding->limits = limits;
     }
     dcli_bind_view(builder, a, box, view, binding);
@@ -194,7 +195,7 @@ static dcl_status emit_work(dcli_builder *builder, const dcl_box *box, bool chec
 static bool is_usable(const dcli_builder *builder, int a, const dcli_region *region, const struct dcli_view *access)
 {
     const dcli_transform *view = dcli_operand_of(builder, a)->view;
-    if (builder->subscripts[a].reach == DCLI_REACH_AFFINE)
+    if (builder->accesses->subscripts[a].reach == DCLI_REACH_AFFINE)
         return true;
     for (int d = 0; d < access->foot.rank; d++) {
         int v = view != NULL ? view->axis[d] : d;
@@ -241,17 +242,17 @@ static dcl_status search_part(dcli_builder *builder, int a, int node, const stru
 static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_view *view, bool *covers_out,
                           dcli_region *largest_out)
 {
-    const dcli_region *one;
+    const dcli_region *one = node == builder->self ? builder->part[a] : NULL;
     dcli_found *found = &builder->found[a];
-    dcl_status status = dcli_builder_one(builder, dcli_param_of(builder, a), node, &one);
-    if (status == DCL_OK && one != NULL) { /* no list is needed */
+    dcl_status status = DCL_OK;
+    if (one != NULL) { /* no list is needed */
         if (!dcli_region_cut(one, &view->foot, largest_out))
             largest_out->box.rank = 0;
         *covers_out = largest_out->box.rank > 0 && dcli_region_covers(largest_out, &view->foot) &&
                       is_usable(builder, a, largest_out, view);
     } else {
-        if (status == DCL_OK && (found->node != node || !dcli_box_equal(&found->foot, &view->foot) ||
-                                 !dcli_box_equal(&found->seen, &view->seen)))
+        if (found->node != node || !dcli_box_equal(&found->foot, &view->foot) ||
+            !dcli_box_equal(&found->seen, &view->seen))
             status = search_part(builder, a, node, view, found);
         *largest_out = found->largest;
         *covers_out = status == DCL_OK && found->covers;
@@ -279,13 +280,23 @@ static dcl_status look_for_replica(dcli_builder *builder, int a, struct dcli_vie
     return status;
 }
 
+/* As dcli_footprint(), for the array as the body sees it. */
+static bool footprint_seen(const dcli_builder *builder, int a, const dcl_box *box, dcl_box *seen_out, bool *cut_out)
+{
+    bool some;
+    dcli_subscripts narrow;
+    if (dcli_shifts_footprint(&builder->accesses->shifts[a], box, &builder->accesses->grid[a], seen_out, cut_out,
+                              &some))
+        return some;
+    return dcli_footprint(dcli_operation_narrow(builder->operation, a, &builder->accesses->own[a], box, &narrow), box,
+                          &builder->accesses->grid[a], seen_out, cut_out);
+}
+
 /* As dcli_access_footprint(), with the access's grid from the builder. */
 static bool find_footprint(const dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view)
 {
     const dcli_transform *transform = dcli_operand_of(builder, a)->view;
-    dcli_subscripts narrow;
-    const dcli_subscripts *own = dcli_operation_narrow(builder->operation, a, &builder->own[a], box, &narrow);
-    bool cut, some = dcli_footprint(own, box, &builder->grid[a], &view->seen, &cut);
+    bool cut, some = footprint_seen(builder, a, box, &view->seen, &cut);
     if (transform == NULL)
         view->foot = view->seen;
     else
@@ -314,7 +325,7 @@ static dcl_status look(dcli_builder *builder, int a, const dcl_box *box, struct 
     view->empty = !find_footprint(builder, a, box, view);
     if (view->empty)
         return DCL_OK;
-    view->leaves = builder->wraps[a] && dcli_box_leaves(&view->foot, &layout->grid);
+    view->leaves = builder->accesses->wraps[a] && dcli_box_leaves(&view->foot, &layout->grid);
     dcl_status status = DCL_OK;
     if (dcli_layout_place(layout, builder->self) >= 0) {
         status = look_at(builder, a, builder->self, view, &covers, largest_out);
@@ -452,10 +463,9 @@ static dcl_status find_segments(dcli_builder *builder, int a, const dcl_box *foo
 static dcl_status plan_segments(dcli_builder *builder, int a, const dcl_box *box, const dcl_box *foot, int64_t least,
                                 enum step step, bool *done_out)
 {
-    const dcli_subscripts *subscripts = &builder->subscripts[a];
+    const dcli_subscripts *subscripts = &builder->accesses->subscripts[a];
     *done_out = false;
-    if (subscripts->reach != DCLI_REACH_AFFINE || !dcli_subscripts_exact(subscripts) ||
-        !dcli_subscripts_single(subscripts)) /* the reads of one index may be in several segments */
+    if (!builder->accesses->single[a]) /* the reads of one index may be in several segments */
         return DCL_OK;
     dcl_status status = find_segments(builder, a, foot, least);
     if (status != DCL_OK || builder->fresh.count == 0)
@@ -488,9 +498,7 @@ static bool is_cut(const dcli_builder *builder, int a, const dcl_box *box)
 {
     dcl_box foot;
     bool cut;
-    dcli_subscripts narrow;
-    dcli_footprint(dcli_operation_narrow(builder->operation, a, &builder->own[a], box, &narrow), box, &builder->grid[a],
-                   &foot, &cut);
+    footprint_seen(builder, a, box, &foot, &cut);
     return cut;
 }
 
@@ -523,7 +531,7 @@ static bool declared_inside(const dcli_builder *builder, int a, const dcl_box *b
                             struct range *range_out)
 {
     dcl_grid grid = dcli_access_grid(builder->operation, a);
-    return dcli_declared_inside(&builder->own[a], box, &grid, part, range_out->lo, range_out->count);
+    return dcli_declared_inside(&builder->accesses->own[a], box, &grid, part, range_out->lo, range_out->count);
 }
 
 /* The range of a box whose reads all lie in `part`, a box of elements. @return false if there is none, or it cannot be
@@ -531,7 +539,7 @@ static bool declared_inside(const dcli_builder *builder, int a, const dcl_box *b
 static bool inside_part(const dcli_builder *builder, int a, const dcl_box *box, const dcl_box *part,
                         struct range *range_out)
 {
-    const dcli_subscripts *subscripts = &builder->subscripts[a];
+    const dcli_subscripts *subscripts = &builder->accesses->subscripts[a];
     const dcli_operand *operand = dcli_operand_of(builder, a);
     if (subscripts->reach == DCLI_REACH_AFFINE)
         return dcli_footprint_inside(subscripts, box, part, range_out->lo, range_out->count);
@@ -544,11 +552,12 @@ static dcl_status plan_in_grid(dcli_builder *builder, const dcl_box *box)
     struct range range = whole_range(box);
     bool leaves = false;
     for (int a = 0; a < builder->operation->body->access_count; a++) {
-        const dcli_subscripts *subscripts = &builder->own[a];
+        const dcli_subscripts *subscripts = &builder->accesses->own[a];
         dcl_box seen, foot, whole;
         bool cut, some;
         struct range mine;
-        if (!builder->wraps[a] || !dcli_access_footprint(builder->operation, a, subscripts, box, &seen, &foot, &cut) ||
+        if (!builder->accesses->wraps[a] ||
+            !dcli_access_footprint(builder->operation, a, subscripts, box, &seen, &foot, &cut) ||
             !dcli_box_leaves(&foot, &dcli_layout_of(builder, a)->grid))
             continue;
         leaves = true;
@@ -602,31 +611,44 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
     return split_box(builder, box, &range, STEP_AS_IS, cuts_borders(box) ? STEP_BORDER : STEP_AS_IS);
 }
 
-/* In a plan for a pair: find out whether the indices of a box access nothing that the other node owns. Then the box
- * adds nothing to the plan: how other boxes are cut, and what they still need of that node, does not depend on it. A
- * "no" may be wrong. */
-static dcl_status find_apart(dcli_builder *builder, const dcl_box *box, bool *apart_out)
+/* Whether an access whose subscripts are shifts may touch `part`, elements of the array, at the indices of a box. */
+static bool shifts_may_meet(const dcli_shifts *shifts, const dcl_box *box, const dcl_box *part)
 {
-    dcl_status status = DCL_OK;
-    *apart_out = true;
-    for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK && *apart_out; a++) {
+    for (int d = 0; d < shifts->rank; d++) {
+        int m = shifts->index[d];
+        dcli_wide low = (dcli_wide)shifts->constant[d] + (m >= 0 ? box->start[m] : 0);
+        dcli_wide high = m >= 0 ? low + (dcli_wide)(box->count[m] - 1) * box->stride[m] : low;
+        if (high < part->start[d] || low > dcli_run_last(part->start[d], part->count[d], part->stride[d]))
+            return false;
+    }
+    return true;
+}
+
+/* In a plan for a pair: whether the indices of a box access nothing that the other node owns. Then the box adds nothing
+ * to the plan: how other boxes are cut, and what they still need of that node, does not depend on it. A "no" may be
+ * wrong. */
+static bool is_apart(const dcli_builder *builder, const dcl_box *box)
+{
+    bool apart = true;
+    for (int a = 0; a < builder->operation->body->access_count && apart; a++) {
+        const dcli_region *with = builder->with[a];
         struct dcli_view view;
-        const dcli_region *with;
         if (builder->at_home[a])
             continue;
-        status = dcli_builder_one(builder, dcli_param_of(builder, a), builder->terms->with, &with);
-        *apart_out = status == DCL_OK && with != NULL && !builder->wraps[a] &&
-                     !(find_footprint(builder, a, box, &view) && dcli_box_may_meet(&with->box, &view.foot));
+        if (with == NULL || builder->accesses->wraps[a])
+            apart = false;
+        else if (builder->accesses->shifts[a].rank >= 0 && dcli_operand_of(builder, a)->view == NULL)
+            apart = !shifts_may_meet(&builder->accesses->shifts[a], box, &with->box);
+        else
+            apart = !find_footprint(builder, a, box, &view) || !dcli_box_may_meet(&with->box, &view.foot);
     }
-    return status;
+    return apart;
 }
 
 static dcl_status plan_step(dcli_builder *builder, const dcl_box *box, enum step step)
 {
-    bool apart = false;
-    dcl_status status = builder->terms->pair ? find_apart(builder, box, &apart) : DCL_OK;
-    if (status != DCL_OK || apart)
-        return status;
+    if (builder->terms->pair && is_apart(builder, box))
+        return DCL_OK;
     switch (step) {
     case STEP_IN_GRID:
         return plan_in_grid(builder, box);
@@ -652,19 +674,17 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
     if (builder->operation->body->tile_kernel) /* a tile kernel checks indices itself */
         return plan_as_is(builder, box, false);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
-        const dcli_subscripts *subscripts = &builder->own[a];
+        const dcli_subscripts *subscripts = &builder->accesses->own[a];
         dcl_box foot, whole;
         bool cut;
         struct range mine;
-        if (!builder->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_home(builder, a))
+        if (!builder->accesses->leaves[a] || subscripts->reach != DCLI_REACH_AFFINE || dcli_is_home(builder, a))
             continue;
-        dcli_subscripts narrow;
-        dcli_footprint(dcli_operation_narrow(builder->operation, a, subscripts, box, &narrow), box, &builder->grid[a],
-                       &foot, &cut);
+        footprint_seen(builder, a, box, &foot, &cut);
         if (!cut)
             continue;
         cut_any = true;
-        whole = dcl_box_of(&builder->grid[a]);
+        whole = dcl_box_of(&builder->accesses->grid[a]);
         if (!dcli_footprint_inside(subscripts, box, &whole, mine.lo, mine.count))
             memset(&mine, 0, sizeof mine);
         intersect_ranges(box->rank, range.lo, range.count, mine.lo, mine.count);
@@ -678,36 +698,51 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* Find out of which arrays an element may be needed twice, which accesses may leave their grid or cross a periodic
- * axis, and whether footprints contain more than what is read. */
-static dcl_status look_at_accesses(dcli_builder *builder)
+/* Find what planning needs of the accesses, for any node. */
+static dcl_status find_accesses(const dcli_operation *operation, dcli_accesses *accesses)
 {
-    const dcli_operation *operation = builder->operation;
-    const dcli_body *body = operation->body;
-    int readers[DCLI_MAX_PARAMS] = {0};
-    for (int a = 0; a < body->access_count; a++) {
-        dcl_status status = dcli_operation_subscripts(operation, a, &builder->own[a], &builder->subscripts[a]);
+    int count = operation->body->access_count;
+    for (int a = 0; a < count; a++) {
+        const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
+        dcli_subscripts *own = &accesses->own[a];
+        dcl_status status = dcli_operation_subscripts(operation, a, own, &accesses->subscripts[a]);
         if (status != DCL_OK)
             return status;
-        const dcli_subscripts *subscripts = &builder->subscripts[a];
-        dcl_grid edge = *dcli_operand_grid(dcli_operand_of(builder, a));
-        builder->grid[a] = dcli_access_grid(operation, a);
-        dcl_box around = dcl_box_of(&builder->grid[a]), foot;
-        dcli_footprint(&builder->own[a], &operation->box, &builder->grid[a], &foot, &builder->leaves[a]);
-        builder->wraps[a] = dcl_grid_count(&edge) > 0 && dcli_box_leaves(&around, &edge);
-        builder->at_home[a] = false;
+        const dcl_grid *edge = dcli_operand_grid(operand);
+        accesses->shifts[a] = dcli_shifts_of(own);
+        accesses->grid[a] = dcli_access_grid(operation, a);
+        dcl_box around = dcl_box_of(&accesses->grid[a]), foot;
+        dcli_footprint(own, &operation->box, &accesses->grid[a], &foot, &accesses->leaves[a]);
+        accesses->wraps[a] = dcl_grid_count(edge) > 0 && dcli_box_leaves(&around, edge);
+        accesses->exact[a] = own->reach == DCLI_REACH_AFFINE && dcli_subscripts_exact(own);
+        accesses->single[a] = dcli_subscripts_single(own) && own->reach == DCLI_REACH_AFFINE &&
+                              dcli_subscripts_exact(&accesses->subscripts[a]);
+        accesses->once[a] = own->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(&accesses->subscripts[a]);
+    }
+    for (int a = 0; a < count; a++)
+        accesses->home[a] = dcli_access_is_home(operation, accesses->subscripts, a);
+    accesses->known = true;
+    return DCL_OK;
+}
+
+/* Find out of which arrays an element may be needed twice, and whether footprints contain more than what is read. */
+static void look_at_accesses(dcli_builder *builder)
+{
+    const dcli_body *body = builder->operation->body;
+    const dcli_accesses *accesses = builder->accesses;
+    int readers[DCLI_MAX_PARAMS] = {0};
+    for (int a = 0; a < body->access_count; a++) {
+        const dcli_subscripts *own = &accesses->own[a];
         builder->found[a].node = -1;
         if (!dcli_needs_content(&body->access[a]))
             continue;
-        if (subscripts->reach == DCLI_REACH_AFFINE ? !dcli_subscripts_exact(&builder->own[a])
-                                                   : builder->own[a].declared.approximate)
+        if (own->reach == DCLI_REACH_AFFINE ? !accesses->exact[a] : own->declared.approximate)
             builder->plan->counters.approximate = 1;
         int k = body->access[a].param;
         bool all = dcli_operand_of(builder, a)->keeps;
-        builder->seen[k].unique = readers[k]++ == 0 && !all && !builder->seen[k].copied && !builder->wraps[a] &&
-                                  subscripts->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(subscripts);
+        builder->seen[k].unique =
+            readers[k]++ == 0 && !all && !builder->seen[k].copied && !accesses->wraps[a] && accesses->once[a];
     }
-    return DCL_OK;
 }
 
 /* Most elements of the first output in one batch when tiles are cut. Tiles are not cut (INT64_MAX) for tile kernels,
@@ -718,7 +753,7 @@ static int64_t most_elements(const dcli_builder *builder)
     const dcli_body *body = builder->operation->body;
     const dcli_layout *layout = builder->operation->operand[body->owner].layout;
     for (int a = 0; a < body->access_count; a++)
-        if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || body->tile_kernel)
+        if (builder->accesses->subscripts[a].reach != DCLI_REACH_AFFINE || body->tile_kernel)
             return INT64_MAX;
     return dcli_max(1, builder->terms->batch_bytes / (int64_t)dcl_type_bytes(layout->grid.type));
 }
@@ -809,21 +844,31 @@ bool dcli_may_be_lent(const dcli_operation *operation, int node, const dcli_plan
     return tiles > tiles_per_batch(layout, tiles, owned, terms) || owned / 2 > terms->batch_bytes / bytes;
 }
 
+/* Find the parts of the array of an access that are one region. */
+static dcl_status find_parts(dcli_builder *builder, int a)
+{
+    int k = dcli_param_of(builder, a);
+    builder->with[a] = NULL;
+    dcl_status status = dcli_builder_one(builder, k, builder->self, &builder->part[a]);
+    builder->at_home[a] = builder->accesses->home[a] && builder->part[a] != NULL;
+    return status == DCL_OK && builder->terms->pair && !builder->at_home[a]
+               ? dcli_builder_one(builder, k, builder->terms->with, &builder->with[a])
+               : status;
+}
+
 dcl_status dcli_plan_forall(dcli_builder *builder)
 {
     const dcli_operation *operation = builder->operation;
     const dcli_layout *layout = operation->operand[operation->body->owner].layout;
     dcl_status status = dcli_find_sources(builder);
+    if (status == DCL_OK && !builder->accesses->known)
+        status = find_accesses(operation, builder->accesses);
     if (status == DCL_OK)
-        status = look_at_accesses(builder);
+        look_at_accesses(builder);
     builder->local = status == DCL_OK;
     for (int a = 0; a < operation->body->access_count && status == DCL_OK; a++) {
-        bool home = dcli_access_is_home(operation, builder->subscripts, a);
-        const dcli_region *own = NULL;
-        builder->local = builder->local && home;
-        if (home)
-            status = dcli_builder_one(builder, operation->body->access[a].param, builder->self, &own);
-        builder->at_home[a] = home && own != NULL;
+        builder->local = builder->local && builder->accesses->home[a];
+        status = find_parts(builder, a);
     }
     if (operation->overlap > 0)
         builder->local = status == DCL_OK && !dcli_overlap_receives(operation);

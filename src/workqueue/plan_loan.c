@@ -8,7 +8,9 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -30,7 +32,6 @@ struct placed {
 };
 
 struct lending {
-    dcli_builder builder; /* builder of the loan's plan */
     const dcli_plan *own; /* the victim's plan */
     int64_t first, count; /* the batches of the victim's plan that are lent: number of the first; how many */
     dcli_work *work;      /* [work_count] works of these batches, joined */
@@ -40,8 +41,10 @@ struct lending {
     int64_t exchanged_count, exchanged_capacity;
     struct placed *placed;
     int64_t placed_count, placed_capacity;
-    int64_t *stage_of; /* the loan's stage for each stage of the batches, batch by batch; -1: the loan needs none for
+    int64_t *stage_of;    /* the loan's stage for each stage of the batches, batch by batch; -1: the loan needs none for
                           it */
+    dcli_builder builder; /* builder of the loan's plan; large, and not cleared as a whole */
+    dcli_accesses accesses;
 };
 
 /* ---- batches that may be lent ------------------------------------------------------------------------------------ */
@@ -233,8 +236,8 @@ static void look(struct lending *lending, const dcli_work *work, int a, struct b
     *bound = (struct bound){.written = access->written};
     bound->view = (struct dcli_view){
         .content = dcli_needs_content(access), .written = access->written, .kind = DCLI_SPACE_STAGE, .stage = -1};
-    bound->view.empty = !dcli_access_footprint(builder->operation, a, &builder->own[a], &work->box, &bound->view.seen,
-                                               &bound->view.foot, &cut);
+    bound->view.empty = !dcli_access_footprint(builder->operation, a, &builder->accesses->own[a], &work->box,
+                                               &bound->view.seen, &bound->view.foot, &cut);
     if (binding->kind == DCLI_SPACE_OWN || binding->kind == DCLI_SPACE_PEER) {
         bound->node = binding->kind == DCLI_SPACE_OWN ? lending->victim : binding->where;
         return;
@@ -483,7 +486,7 @@ static dcl_status fill(struct lending *lending, dcli_loan *loan)
     dcli_batch *batch = dcli_builder_batch(builder);
     dcl_status status = batch != NULL ? DCL_OK : DCL_ERR_NOMEM;
     for (int a = 0; a < operation->body->access_count && status == DCL_OK; a++)
-        status = dcli_operation_subscripts(operation, a, &builder->own[a], &builder->subscripts[a]);
+        status = dcli_operation_subscripts(operation, a, &builder->accesses->own[a], &builder->accesses->subscripts[a]);
     for (const dcli_batch *b = old; b < end; b++)
         for (int64_t s = b->first_stage; s < b->first_stage + b->stage_count && status == DCL_OK; s++)
             status = take_stage(lending, s);
@@ -550,17 +553,19 @@ dcl_status dcli_loan_make(const dcli_operation *operation, const dcli_plan *own,
         dcli_free(loan);
         return DCL_ERR_NOMEM;
     }
-    struct lending lending = {
-        .builder = {.plan = loan->plan, .operation = operation, .terms = terms, .self = thief},
-        .own = own,
-        .first = batch,
-        .count = count,
-        .victim = victim,
-        .thief = thief,
-    };
+    struct lending lending;
+    memset(&lending, 0, offsetof(struct lending, builder) + offsetof(dcli_builder, plan));
+    lending.own = own;
+    lending.first = batch;
+    lending.count = count;
+    lending.victim = victim;
+    lending.thief = thief;
+    dcli_builder_begin(&lending.builder, loan->plan, operation, thief, terms, &lending.accesses);
     status = list_works(&lending);
     if (status == DCL_OK)
         status = fill(&lending, loan);
+    dcli_builder_fit(&lending.builder);
+    dcli_builder_end(&lending.builder);
     dcli_builder_free(&lending.builder);
     dcli_free(lending.exchanged);
     dcli_free(lending.placed);

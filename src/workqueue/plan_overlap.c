@@ -51,7 +51,7 @@ static dcl_status emit(dcli_builder *builder, const dcl_box *box, const dcli_reg
     for (int a = 0; bindings != NULL && a < accesses; a++) {
         struct dcli_view view = {.kind = DCLI_SPACE_OWN, .node = builder->self, .stage = -1, .region = *around};
         bool cut;
-        dcli_footprint(&builder->own[a], box, &builder->grid[a], &view.foot, &cut);
+        dcli_footprint(&builder->accesses->own[a], box, &builder->accesses->grid[a], &view.foot, &cut);
         view.seen = view.foot;
         dcli_bind_view(builder, a, box, &view, &bindings[a]);
     }

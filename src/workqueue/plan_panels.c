@@ -32,11 +32,11 @@ static void narrow(dcli_subscripts *subscripts, int64_t first, int64_t count)
 /* Bytes of the elements that the node's indices read of a factor for one reduced index. */
 static int64_t bytes_of_index(dcli_builder *builder, int a, const dcl_box *box)
 {
-    dcli_subscripts one = builder->own[a];
+    dcli_subscripts one = builder->accesses->own[a];
     dcl_box foot;
     bool cut;
     narrow(&one, 0, 1);
-    dcli_footprint(&one, box, &builder->grid[a], &foot, &cut);
+    dcli_footprint(&one, box, &builder->accesses->grid[a], &foot, &cut);
     return dcli_box_elements(&foot) * dcli_builder_bytes(builder, dcli_param_of(builder, a));
 }
 
@@ -114,11 +114,12 @@ dcl_status dcli_panels_begin(dcli_builder *builder, bool at_once, dcli_panels *p
     dcl_status status = find_own_box(builder, &box);
     for (int n = 0; n < 2 && status == DCL_OK; n++) {
         int a = panels->factor[n];
-        if (builder->wraps[a] || builder->leaves[a] || builder->own[a].reach != DCLI_REACH_AFFINE)
+        if (builder->accesses->wraps[a] || builder->accesses->leaves[a] ||
+            builder->accesses->own[a].reach != DCLI_REACH_AFFINE)
             return DCL_OK;
-        panels->whole[n] = builder->own[a];
-        panels->whole_base[n] = builder->subscripts[a];
-        panels->depth = builder->own[a].inner_count[0];
+        panels->whole[n] = builder->accesses->own[a];
+        panels->whole_base[n] = builder->accesses->subscripts[a];
+        panels->depth = builder->accesses->own[a].inner_count[0];
         bytes += bytes_of_index(builder, a, &box);
     }
     if (status != DCL_OK)
@@ -135,12 +136,13 @@ dcl_status dcli_panels_begin(dcli_builder *builder, bool at_once, dcli_panels *p
 /* Use the subscripts of the factors for a part of the reduced indices. */
 static void use(dcli_builder *builder, const dcli_panels *panels, int64_t first, int64_t count)
 {
+    builder->accesses->known = false; /* the next plan looks at them again */
     for (int n = 0; n < 2; n++) {
         int a = panels->factor[n];
-        builder->own[a] = panels->whole[n];
-        builder->subscripts[a] = panels->whole_base[n];
-        narrow(&builder->own[a], first, count);
-        narrow(&builder->subscripts[a], first, count);
+        builder->accesses->own[a] = panels->whole[n];
+        builder->accesses->subscripts[a] = panels->whole_base[n];
+        narrow(&builder->accesses->own[a], first, count);
+        narrow(&builder->accesses->subscripts[a], first, count);
     }
 }
 

@@ -13,8 +13,9 @@ static bool is_plain(const dcli_builder *builder, int a)
     const dcli_body_access *access = &builder->operation->body->access[a];
     const dcli_operand *operand = dcli_operand_of(builder, a);
     int k = access->param;
-    if (builder->subscripts[a].reach != DCLI_REACH_AFFINE || operand->view != NULL || operand->layout->partial ||
-        builder->wraps[a] || builder->leaves[a] || dcli_has_copies(builder, k))
+    if (builder->accesses->subscripts[a].reach != DCLI_REACH_AFFINE || operand->view != NULL ||
+        operand->layout->partial || builder->accesses->wraps[a] || builder->accesses->leaves[a] ||
+        dcli_has_copies(builder, k))
         return false;
     return dcli_is_home(builder, a) || (!access->written && builder->seen[k].unique);
 }
@@ -105,7 +106,7 @@ static dcl_status plan_point(dcli_builder *builder, const int64_t loop[], int64_
         dcli_point point = {.peer = builder->self, .offset = own_offset};
         int64_t index[DCL_MAX_RANK];
         if (!dcli_is_home(builder, a)) {
-            find_index(&builder->subscripts[a], loop, index);
+            find_index(&builder->accesses->subscripts[a], loop, index);
             dcli_layout_locate(dcli_layout_of(builder, a), index, &point.peer, &point.offset);
             if (point.peer != builder->self && need_element(builder, a, index, &point) != DCL_OK)
                 return DCL_ERR_NOMEM;

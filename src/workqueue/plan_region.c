@@ -32,14 +32,14 @@ static dcl_status take_portion(dcli_builder *builder, const dcl_box *portion, in
 static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a)
 {
     int accesses = builder->operation->body->access_count;
-    while (a < accesses && builder->own[a].reach != DCLI_REACH_FUNCTION)
+    while (a < accesses && builder->accesses->own[a].reach != DCLI_REACH_FUNCTION)
         a++;
     if (a == accesses)
         return plan_without_gaps(builder, box);
     dcli_box_list rest = {0};
     dcl_status status = dcli_box_list_add(&rest, box);
-    for (int p = 0; p < dcli_declared_portions(&builder->own[a]) && status == DCL_OK && rest.count > 0; p++) {
-        dcli_portion portion = dcli_declared_portion(&builder->own[a], p);
+    for (int p = 0; p < dcli_declared_portions(&builder->accesses->own[a]) && status == DCL_OK && rest.count > 0; p++) {
+        dcli_portion portion = dcli_declared_portion(&builder->accesses->own[a], p);
         status = take_portion(builder, &portion.space, a, &rest);
     }
     for (int64_t b = 0; b < rest.count && status == DCL_OK; b++)
@@ -54,7 +54,7 @@ static dcl_status plan_portions(dcli_builder *builder, const dcl_box *box, int a
 static int find_gaps_in_tile(const dcli_builder *builder, const dcl_box *box)
 {
     for (int a = 0; a < builder->operation->body->access_count; a++) {
-        const dcli_subscripts *own = &builder->own[a];
+        const dcli_subscripts *own = &builder->accesses->own[a];
         for (int d = 0; d < box->rank && (own->reach == DCLI_REACH_HALO || own->reach == DCLI_REACH_CROSS); d++)
             if (own->declared.number[d] > 0 && box->stride[d] != 1 && box->count[d] > 1)
                 return d;
@@ -69,7 +69,7 @@ static int find_gaps(const dcli_builder *builder, const dcl_box *box)
     if (builder->operation->body->tile_kernel)
         return find_gaps_in_tile(builder, box);
     for (int a = 0; a < builder->operation->body->access_count; a++) {
-        dcli_reach reach = builder->subscripts[a].reach;
+        dcli_reach reach = builder->accesses->subscripts[a].reach;
         int axis = reach == DCLI_REACH_ROWS ? 0 : box->rank - 1;
         if ((reach == DCLI_REACH_ROWS || reach == DCLI_REACH_COLUMNS) && box->stride[axis] != 1 && box->count[axis] > 1)
             return axis;

@@ -191,7 +191,7 @@ static dcl_status need_content(dcli_builder *builder, int a, const dcl_box *foot
     int k = dcli_param_of(builder, a);
     dcli_image image;
     dcl_status status = DCL_OK;
-    if (!builder->wraps[a])
+    if (!builder->accesses->wraps[a])
         return need_box(builder, k, foot, stage);
     for (int next = 0; status == DCL_OK && dcli_image_next(foot, &layout_of(builder, k)->grid, &next, &image);)
         status = need_box(builder, k, &image.box, stage);
@@ -235,13 +235,13 @@ static int64_t find_stage(const dcli_builder *builder, int k, const dcl_box *box
 static int parts_of(dcli_builder *builder, int a, const struct dcli_view *view, dcl_box parts_out[])
 {
     const dcli_operand *operand = dcli_operand_of(builder, a);
-    dcli_reach reach = builder->own[a].reach;
+    dcli_reach reach = builder->accesses->own[a].reach;
     parts_out[0] = view->foot;
     if (reach != DCLI_REACH_HALO && reach != DCLI_REACH_CROSS)
         return 1;
     bool approximate = false;
     dcl_grid grid = dcli_access_grid(builder->operation, a);
-    int count = dcli_declared_parts(&builder->own[a], view->space, &grid, parts_out, &approximate);
+    int count = dcli_declared_parts(&builder->accesses->own[a], view->space, &grid, parts_out, &approximate);
     if (view->kind == DCLI_SPACE_REPLICA) { /* a replica is filled as a whole, because later operations may read any
                                                of its elements */
         approximate |= count > 1 || dcli_box_elements(&parts_out[0]) < dcli_box_elements(&view->seen);

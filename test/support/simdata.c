@@ -229,9 +229,10 @@ void sim_fill_copies(sim_data *data, int p, const dcli_operation *operation, int
 void sim_data_open(sim_data *data, sim_program *program, const dcli_plan_terms *terms)
 {
     *data = (sim_data){.program = program, .terms = *terms, .peers = terms->node_count + 1};
+    data->terms.planner = dcli_planner_new();
     data->plan = calloc((size_t)(program->step_count * data->peers), sizeof *data->plan);
     data->part = calloc((size_t)(program->array_count * terms->node_count), sizeof *data->part);
-    if (data->plan == NULL || data->part == NULL)
+    if (data->plan == NULL || data->part == NULL || data->terms.planner == NULL)
         abort();
     data->directory.node_count = terms->node_count;
     make_plans(data);
@@ -272,6 +273,7 @@ void sim_data_close(sim_data *data)
     dcli_free(data->copy);
     free(data->plan);
     free(data->part);
+    dcli_planner_free(data->terms.planner);
     dcli_text_free(&data->problem);
 }
 

@@ -158,6 +158,7 @@ const char *sim_plan_differs(const dcli_plan *plan, const dcli_operation *operat
         dcli_plan_terms other = *terms;
         dcli_plan *again = NULL;
         other.streams = way > 0;
+        other.planner = NULL;
         if (other.streams && terms->node_count == 1)
             break; /* there are no peers */
         other.no_points = way != 1;

@@ -55,7 +55,8 @@ large *large_open(int nodes, int self)
                                      .batch_bytes = 16 << 20,
                                      .chunk_bytes = 4 << 20,
                                      .pool_bytes = 256 << 20,
-                                     .kept_bytes = 1 << 20};
+                                     .kept_bytes = 1 << 20,
+                                     .planner = dcli_planner_new()};
     dcli_node_terms terms = {.plan = large->terms,
                              .self = self,
                              .window_chunks = 2,
@@ -64,7 +65,7 @@ large *large_open(int nodes, int self)
                              .speaker_of = self == nodes ? speaker_of : NULL,
                              .user = large};
     large->node = dcli_node_open(&terms);
-    cr_assert(large->ways != NULL && large->pair != NULL && large->node != NULL);
+    cr_assert(large->ways != NULL && large->pair != NULL && large->node != NULL && large->terms.planner != NULL);
     return large;
 }
 
@@ -73,6 +74,7 @@ void large_close(large *large)
     dcli_node_close(large->node);
     large_forget_plans(large);
     dcli_plan_free(large->whole);
+    dcli_planner_free(large->terms.planner);
     free(large->pair);
     free(large->ways);
 }
