@@ -482,8 +482,11 @@ static dcl_status serve(dcli_serving *serving)
         status = apply_setup(serving, &setup.message.setup);
     int64_t first = status == DCL_OK ? setup.message.setup.first_operation : 0;
     dcli_received_free(&setup);
+    bool places = !serving->is_wire && dcli_device_in_place(serving->device);
     if (status == DCL_OK)
         status = open_worker(serving, first);
+    if (status == DCL_OK && places) /* last, because what counts processors should count all that the process may use */
+        dcli_watchdog_place(serving->watchdog, dcli_placement_open(serving->self, serving->processes));
     if (status == DCL_OK)
         status = hear_early(serving);
     return status == DCL_OK ? dcli_worker_serve(serving->worker) : status;

@@ -24,6 +24,7 @@ struct dcli_watchdog {
                               is our own) */
     pthread_t thread;
     _Atomic int64_t limit_ns[DCLI_ACTIVITIES];
+    _Atomic(dcli_placement *) placement; /* NULL: none, or none yet */
     /* Fields used only by the checking thread: */
     int64_t ticks_seen;
     struct {
@@ -81,6 +82,9 @@ static void *watch_over(void *argument)
             _exit(EXIT_DEADLINE); /* the serving thread hangs in the driver, so nothing can be cleaned up */
         if (life == DCLI_ALIVE)
             atomic_fetch_add(&watchdog->watch.page->beats, 1);
+        dcli_placement *placement = atomic_load(&watchdog->placement);
+        if (placement != NULL)
+            dcli_placement_look(placement, now_ns);
     }
 }
 
@@ -125,6 +129,11 @@ void dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t ker
     atomic_store(&watchdog->limit_ns[DCLI_OPENING], INT64_MAX);
 }
 
+void dcli_watchdog_place(dcli_watchdog *watchdog, dcli_placement *placement)
+{
+    atomic_store(&watchdog->placement, placement);
+}
+
 void dcli_watchdog_close(dcli_watchdog *watchdog)
 {
     if (watchdog == NULL)
@@ -134,6 +143,7 @@ void dcli_watchdog_close(dcli_watchdog *watchdog)
         pthread_join(watchdog->thread, NULL);
         close(watchdog->stop_fd);
     }
+    dcli_placement_close(atomic_load(&watchdog->placement));
     dcli_free(watchdog);
 }
 

@@ -8,6 +8,7 @@
 #ifndef DCLI_FLEET_WATCHDOG_H
 #define DCLI_FLEET_WATCHDOG_H
 
+#include "fleet/placement.h"
 #include "worker/watch.h"
 
 typedef struct dcli_watchdog dcli_watchdog;
@@ -20,6 +21,8 @@ dcli_watchdog *dcli_watchdog_open(dcli_status_page *page, int lifeline);
 /** Set the time limits. Moving data may take an hour without progress; opening has no limit here.
  *  @param plan_ms  0: no limit. */
 void dcli_watchdog_limits(dcli_watchdog *watchdog, int64_t build_ms, int64_t kernel_ms, int64_t plan_ms);
+/** Let the watchdog's thread look at the placement of this process, too. Takes it over. NULL is accepted: none. */
+void dcli_watchdog_place(dcli_watchdog *watchdog, dcli_placement *placement);
 /** End the thread and free the watchdog. NULL is accepted. */
 void dcli_watchdog_close(dcli_watchdog *watchdog);
 /** The watch in which the serving thread records its progress; valid as long as the watchdog. */
