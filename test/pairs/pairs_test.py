@@ -4,7 +4,9 @@ with plain loops by runner.c, which also compares what moves with what was expla
 
 Settings: TEST_DCL and TEST_PAIRS, the programs (build/dcl, and test/pairs beside it); TEST_SEED (a new one), printed;
 TEST_CASE, to run a single case again; TEST_LONG=1: every pair in all ranks 1-4 and on all numbers of nodes 1-5, instead
-of once; TEST_CASES, fewer cases than that; TEST_PARTS, to run a part of them only: 2/8 for the third of eight. Ends with `N passed, M failed`."""
+of once; TEST_CASES, fewer cases than that; TEST_PARTS, to run a part of them only: 2/8 for the third of eight; TEST_WORKERS, a place of
+support/workers.py local:N, tcp:N or tree:N: all cases run on the nodes of these workers. Ends with `N passed, M failed`."""
+import contextlib
 import itertools
 import os
 import random
@@ -20,11 +22,13 @@ for folder in ("support", "oracle", "eval"):
 import draw
 from drive import Devices, environment
 from lines import Ended, Lines
+from workers import Unavailable, open_place, parse
 
 DCL = os.path.abspath(os.environ.get("TEST_DCL") or "build/dcl")
 RUNNER = os.path.abspath(os.environ.get("TEST_PAIRS") or f"{os.path.dirname(DCL)}/test/pairs")
 SEED = int(os.environ.get("TEST_SEED") or time.time_ns() % 1000000)
 LONG = bool(os.environ.get("TEST_LONG"))
+WORKERS = os.environ.get("TEST_WORKERS")
 SKIPPED = 77  # how CTest is told
 NODES_MOST = 5
 SHRINK_SECONDS = 30
@@ -50,8 +54,8 @@ class Case:
         self.maps = {name: draw.draw_map(rng, pair[name in "CD"], *grids[name], nodes) for name in grids}
         self.data = rng.randrange(1 << 32)
 
-    def line(self, devices, path):
-        return "\t".join([devices.first(self.nodes), self.move, str(self.data), path, TYPES[len(self.shape)],
+    def line(self, nodes_of, path):
+        return "\t".join([nodes_of(self.nodes), self.move, str(self.data), path, TYPES[len(self.shape)],
                           ",".join(map(str, self.origin)), ",".join(map(str, self.shape))] + list(self.maps.values()))
 
     def describe(self):
@@ -66,6 +70,8 @@ def draw_case(number, pairs):
     if LONG:
         number, nodes = number // NODES_MOST, number % NODES_MOST + 1
         number, rank = number // 4, number % 4 + 1
+    if WORKERS:
+        nodes = parse(WORKERS)[1]
     move = rng.choice(MOVES[nodes] if LONG else MOVES[nodes][:1])
     shape = [rng.randint(1, nodes)] if rank == 1 and rng.random() < 0.3 else draw.draw_shape(rng, rank, 400)
     shifted = rng.random() < 0.3
@@ -91,20 +97,20 @@ def simpler(case, rng):
     for n in range(30):
         shape = [rng.choice([1, 2, 3, 4, 6]) for _ in range(rng.randint(1, len(case.shape)))]
         if sum(shape) + 10 * len(shape) < total:
-            yield Case(case.pair, rng.randint(1, case.nodes), case.move, shape, [0] * len(shape), f"{case.seed}/{n}")
+            yield Case(case.pair, case.nodes if WORKERS else rng.randint(1, case.nodes), case.move, shape, [0] * len(shape), f"{case.seed}/{n}")
 
 
 class Lane:
     """Runs cases one after the other, with a program of its own."""
 
-    def __init__(self, devices, path):
-        self.devices, self.path = devices, path
-        self.runner = Lines(RUNNER, environment(NODES_MOST), 120)
+    def __init__(self, nodes_of, variables, path):
+        self.nodes_of, self.path = nodes_of, path
+        self.runner = Lines(RUNNER, {**environment(NODES_MOST), **variables}, 120)
         self.passed = self.failed = 0
 
     def attempt(self, case):
         try:
-            answer = self.runner.ask(case.line(self.devices, self.path))
+            answer = self.runner.ask(case.line(self.nodes_of, self.path))
         except Ended as ended:
             raise Broken(str(ended)) from None
         if answer[0] != "good":
@@ -141,7 +147,7 @@ class Lane:
         if smaller:
             case, broken = smaller
             lines += [f"  smaller: {broken}", f"  {case.describe()}"]
-        line = case.line(self.devices, "/tmp/pairs.npy").replace("\t", "\\t")
+        line = case.line(self.nodes_of, "/tmp/pairs.npy").replace("\t", "\\t")
         lines.append(f"  by hand: printf '{line}\\n' | POCL_DEVICES='{environment(NODES_MOST)['POCL_DEVICES']}' {RUNNER}")
         print("\n".join(lines), file=sys.stderr, flush=True)
 
@@ -159,9 +165,16 @@ def run(lanes, numbers, pairs):
         thread.join()
 
 
+def open_workers(folder):
+    if not WORKERS:
+        return contextlib.nullcontext()
+    os.mkdir(f"{folder}/workers")
+    return open_place(WORKERS, DCL, f"{folder}/workers")
+
+
 def main():
     devices = Devices(DCL)
-    if len(devices.numbers) < NODES_MOST:
+    if not WORKERS and len(devices.numbers) < NODES_MOST:
         print(f"skipped: {len(devices.numbers)} OpenCL devices serve as nodes (`dcl devices`); {NODES_MOST} are needed")
         return SKIPPED
     begin = time.monotonic()
@@ -172,15 +185,23 @@ def main():
     numbers = numbers[:int(os.environ.get("TEST_CASES") or len(numbers))]
     part, parts = map(int, (os.environ.get("TEST_PARTS") or "0/1").split("/"))
     numbers = numbers[part::parts]
-    print(f"seed {SEED}: {len(numbers)} cases, {len(KINDS)} kinds of maps", flush=True)
+    print(f"seed {SEED}: {len(numbers)} cases, {len(KINDS)} kinds of maps{f', on {WORKERS}' if WORKERS else ''}", flush=True)
     folder = tempfile.mkdtemp(prefix="dcl-pairs-")
-    lanes = [Lane(devices, f"{folder}/{n}.npy") for n in range(2 if LONG and not only else 1)]
-    run(lanes, numbers, pairs)
-    failed = sum(lane.failed for lane in lanes)
-    for problem in filter(None, [lane.runner.end() for lane in lanes]):
-        failed += 1
-        print(f"FAILED at the end: {problem}", file=sys.stderr)
-    shutil.rmtree(folder)
+    try:
+        with open_workers(folder) as place:
+            variables = place.variables if place else {}
+            nodes_of = (lambda _: variables["DCL_WORKERS"]) if place else devices.first
+            lanes = [Lane(nodes_of, variables, f"{folder}/{n}.npy") for n in range(2 if LONG and not only else 1)]
+            run(lanes, numbers, pairs)
+            failed = sum(lane.failed for lane in lanes)
+            for problem in filter(None, [lane.runner.end() for lane in lanes]):
+                failed += 1
+                print(f"FAILED at the end: {problem}", file=sys.stderr)
+    except Unavailable as why:
+        print(f"skipped: {WORKERS}: {why}")
+        return SKIPPED
+    finally:
+        shutil.rmtree(folder)
     passed = sum(lane.passed for lane in lanes)
     print(f"{time.monotonic() - begin:.1f} seconds\n{passed} passed, {failed} failed")
     return 0 if failed == 0 and passed == len(numbers) else 1

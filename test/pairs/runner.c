@@ -1,6 +1,6 @@
 /* pairs/runner.c - arrays under two maps, all operations between them, compared with plain loops: runner < lines
  *
- * A line has, between tabs: devices (DCL_DEVICES), how to move (DCL_TRANSFER, tile, chunk and pool in bytes, 0: the
+ * A line has, between tabs: devices (DCL_DEVICES) or workers (DCL_WORKERS; they have a colon), how to move (DCL_TRANSFER, tile, chunk and pool in bytes, 0: the
  * default, between commas), seed, path of a file that may be written, type, origins, extents, and five maps: of A, B,
  * C, D and E. A, C and D have the grid of the line, B and E have its axes permuted. `good` answers it, or `wrong`, the
  * step, and what was found, between tabs.
@@ -20,16 +20,16 @@ enum { MOST_CLUSTERS = 16, FIELDS = 12 };
 
 static struct place {
     dcl_cluster *cluster;
-    char settings[96];
+    char settings[256];
 } places[MOST_CLUSTERS];
 static int place_count;
 
-static dcl_cluster *open_cluster(const char *devices, char *move)
+static dcl_cluster *open_cluster(const char *nodes, char *move)
 {
     dcl_config config;
     if (dcl_config_read(&config) != DCL_OK)
         return NULL;
-    config.devices = devices;
+    *(strchr(nodes, ':') != NULL ? &config.workers : &config.devices) = nodes;
     config.transfer = strsep(&move, ",");
     size_t *sizes[] = {&config.tile_bytes, &config.chunk_bytes, &config.pool_bytes};
     for (int n = 0; n < 3 && move != NULL; n++) {
@@ -39,14 +39,14 @@ static dcl_cluster *open_cluster(const char *devices, char *move)
     return dcl_open(&config);
 }
 
-static dcl_cluster *cluster_with(const char *devices, char *move)
+static dcl_cluster *cluster_with(const char *nodes, char *move)
 {
     char text[sizeof places[0].settings];
-    snprintf(text, sizeof text, "%s %s", devices, move);
+    snprintf(text, sizeof text, "%s %s", nodes, move);
     for (int n = 0; n < place_count; n++)
         if (strcmp(places[n].settings, text) == 0)
             return places[n].cluster;
-    dcl_cluster *cluster = place_count < MOST_CLUSTERS ? open_cluster(devices, move) : NULL;
+    dcl_cluster *cluster = place_count < MOST_CLUSTERS ? open_cluster(nodes, move) : NULL;
     if (cluster != NULL) {
         strcpy(places[place_count].settings, text);
         places[place_count++].cluster = cluster;
