@@ -82,7 +82,7 @@ static const struct row rows[] = {
      "memory per node for that record; when it is full, the oldest events are dropped"},
     {"PIN", SWITCH, FIELD(pin), "0", NULL, 0, 0, "1: each process of local:N runs on one processor, taken in turn"},
     {"STEAL", CHOICE, FIELD(steal), "pays", "never|pays|always|pays,kinds|always,kinds", 0, 0,
-     "whether idle nodes run batches of other nodes; pays: so far between processors only; kinds: also on other kinds"},
+     "whether idle nodes run batches of other nodes; pays: between processors only; kinds: between all devices"},
     {"SYNC", SWITCH, FIELD(sync), "0", NULL, 0, 0, "1: every call waits for its end; for finding errors"},
 };
 

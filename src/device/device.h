@@ -322,12 +322,13 @@ dcl_status dcli_device_outcome(dcli_device *device, uint64_t ticket);
 dcl_status dcli_device_finish(dcli_device *device, uint64_t ticket);
 enum { DCLI_MEASURES = 4 }; /* sums of measured times */
 /** Time the launches from now on, and add their times to a sum, which starts at 0 again; launches before do not count for
- *  it any more. Only CPU devices are timed. @param sum  0..DCLI_MEASURES-1, or -1: do not time launches from now on. */
+ *  it any more. Only CPU devices are timed, and devices after dcli_device_keep_times(). @param sum  0..DCLI_MEASURES-1, or -1: do not time launches from now on. */
 void dcli_device_measure(dcli_device *device, int sum);
 /** Total time of the launches of a sum that are known to be complete. 0: none, or the driver does not tell. */
 int64_t dcli_device_measured_ns(const dcli_device *device, int sum);
-/** Keep the times of launches that complete from now on, of the last 32. Only CPU devices are timed. */
-void dcli_device_keep_times(dcli_device *device);
+/** Keep the times of launches that complete from now on, of the last 32. The queue of a CPU device records times in any case;
+ *  another device gets a new queue for kernels that does. Each of its launches then has an event. Waits for launches. */
+dcl_status dcli_device_keep_times(dcli_device *device);
 /** How long the device worked on the launches with tickets after `after` up to `upto`, which are known to be complete: from
  *  the end of the launch before them to the end of the last one. A pause before the first one counts up to 50 us, because
  *  the device may have had nothing to do. By the driver's clock, so it does not depend on when the host notices that

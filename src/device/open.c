@@ -63,13 +63,31 @@ static dcl_status describe(dcli_device *device, const dcli_found *found, int fla
     return DCL_OK;
 }
 
-static dcl_status open_queue(dcli_device *device, dcli_direction direction)
+static dcl_status open_queue(dcli_device *device, dcli_direction direction, bool timed)
 {
     cl_int code;
-    bool timed = direction == DCLI_COMPUTE && !device->is_gpu;
-    device->queue[direction].handle =
+    cl_command_queue handle =
         clCreateCommandQueue(device->context, device->id, timed ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
-    return device->queue[direction].handle == NULL ? dcli_cl_fail(device, "clCreateCommandQueue", code) : DCL_OK;
+    if (handle == NULL)
+        return dcli_cl_fail(device, "clCreateCommandQueue", code);
+    device->queue[direction].handle = handle;
+    return DCL_OK;
+}
+
+dcl_status dcli_device_keep_times(dcli_device *device)
+{
+    dcli_queue *queue = &device->queue[DCLI_COMPUTE];
+    cl_command_queue before = queue->handle;
+    if (device->is_gpu && !device->keeps_times) {
+        dcl_status status = dcli_device_finish(device, queue->last);
+        if (status == DCL_OK)
+            status = open_queue(device, DCLI_COMPUTE, true);
+        if (status != DCL_OK)
+            return status;
+        clReleaseCommandQueue(before);
+    }
+    device->keeps_times = true;
+    return DCL_OK;
 }
 
 static dcl_status open_context(dcli_device *device, cl_platform_id platform)
@@ -80,7 +98,7 @@ static dcl_status open_context(dcli_device *device, cl_platform_id platform)
                                       (void *)(uintptr_t)device->log, &code);
     if (device->context == NULL)
         return dcli_cl_fail(device, "clCreateContext", code);
-    return open_queue(device, DCLI_COMPUTE);
+    return open_queue(device, DCLI_COMPUTE, !device->is_gpu);
 }
 
 /* Make the queues and slots for transfers. */
@@ -90,7 +108,7 @@ static dcl_status open_crossing(dcli_device *device, bool lends)
         return DCL_OK;
     dcl_status status = DCL_OK;
     for (int n = DCLI_COMPUTE + 1; n < DCLI_QUEUES && status == DCL_OK; n++)
-        status = open_queue(device, (dcli_direction)n);
+        status = open_queue(device, (dcli_direction)n, false);
     return status == DCL_OK ? dcli_ring_open(device, lends) : status;
 }
 

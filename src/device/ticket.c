@@ -67,6 +67,9 @@ static cl_int ask(dcli_device *device, const dcli_queue *queue, const dcli_mark 
     return code;
 }
 
+/* Whether the queue for kernels records times. */
+static bool is_timed(const dcli_device *device) { return !device->is_gpu || device->keeps_times; }
+
 static void add_time(dcli_device *device, int sum, cl_event event)
 {
     cl_ulong start = 0, end = 0;
@@ -242,7 +245,7 @@ static bool exports(const dcli_device *device)
 
 bool dcli_ticket_wants_event(const dcli_device *device, dcli_direction direction, size_t items)
 {
-    return !device->is_gpu || direction != DCLI_COMPUTE || items >= LARGE_ITEMS ||
+    return is_timed(device) || direction != DCLI_COMPUTE || items >= LARGE_ITEMS ||
            device->queue[DCLI_COMPUTE].unmarked >= MOST_UNMARKED || exports(device);
 }
 
@@ -304,7 +307,7 @@ static dcl_status wait_for_mark(dcli_device *device, dcli_queue *queue, int n)
 void dcli_device_measure(dcli_device *device, int sum)
 {
     dcli_queue *queue = &device->queue[DCLI_COMPUTE];
-    device->measures = device->is_gpu ? -1 : sum;
+    device->measures = is_timed(device) ? sum : -1;
     for (int n = 0; sum >= 0 && n < queue->mark_count; n++)
         if (mark_at(queue, n)->sum == sum)
             mark_at(queue, n)->sum = -1;
@@ -313,8 +316,6 @@ void dcli_device_measure(dcli_device *device, int sum)
 }
 
 int64_t dcli_device_measured_ns(const dcli_device *device, int sum) { return device->measured_ns[sum]; }
-
-void dcli_device_keep_times(dcli_device *device) { device->keeps_times = !device->is_gpu; }
 
 int64_t dcli_device_took_ns(const dcli_device *device, uint64_t after, uint64_t upto)
 {

@@ -239,8 +239,8 @@ void dcli_cluster_resize(dcl_cluster *cluster, int node_count, int capacity);
  *  freed. */
 void dcli_cluster_free(dcl_cluster *cluster);
 /** Determine in which way each node gets elements from each other node: by the ways that their devices support and
- *  DCL_TRANSFER allows. It also turns lending off (config.steal = "never") if DCL_STEAL is "pays" and the device of a
- *  node is no processor. @return DCL_OK; DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
+ *  DCL_TRANSFER allows. It also turns lending off (config.steal = "never") if DCL_STEAL is "pays", without "kinds", and
+ *  the device of a node is no processor. @return DCL_OK; DCL_ERR_UNSUPPORTED: DCL_TRANSFER is a way that some node does not have. */
 dcl_status dcli_cluster_choose_movement(dcl_cluster *cluster);
 /** Open a cluster whose nodes are the processes that config->workers names. @return NULL (recorded). */
 dcl_cluster *dcli_open_processes(const dcl_config *config);

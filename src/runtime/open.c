@@ -46,15 +46,18 @@ static dcl_status open_workers(dcl_cluster *cluster, const int devices[])
     return status;
 }
 
-/* Whether it pays to lend is known of batches on processors only: in a session with another device, nobody lends. */
+/* Launches of processors are timed in any case. Timing those of other devices takes time, so by default nobody lends in a
+ * session with such a device. */
 static void choose_stealing(dcl_cluster *cluster)
 {
-    bool known = dcli_config_steal(&cluster->config).policy == DCL_STEAL_PAYS;
+    dcli_steal steal = dcli_config_steal(&cluster->config);
+    bool known = steal.policy == DCL_STEAL_PAYS && !steal.kinds;
     for (int n = 0; n < cluster->node_count && known; n++)
         if (strcmp(dcli_node_device(cluster, n)->kind, "cpu") != 0) {
             cluster->config.steal = "never";
             DCLI_LOG(&cluster->log, DCLI_LOG_INFO,
-                     "nothing is lent, because node %d is no processor; DCL_STEAL=pays lends between processors only",
+                     "nothing is lent, because node %d is no processor; DCL_STEAL=pays lends between processors only, "
+                     "pays,kinds between all devices",
                      n);
             known = false;
         }

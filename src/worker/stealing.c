@@ -104,6 +104,13 @@ static int64_t find_ready(dcli_worker *worker)
 
 /* ---- life --------------------------------------------------------------------------------------------------------- */
 
+/* Whether lending depends on the times of a device's launches. Recording them lets each launch of a GPU take longer, and
+ * between GPUs `pays` lends only with `kinds`. */
+static bool must_know_times(const dcli_device *device, dcli_steal steal)
+{
+    return !dcli_device_is_gpu(device) || (steal.policy == DCL_STEAL_PAYS && steal.kinds);
+}
+
 dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
 {
     enum { LOANS = 16, RESULTS = 8, SHARE = 4 };
@@ -130,9 +137,8 @@ dcl_status dcli_stealing_open(dcli_worker *worker, dcli_node_terms *terms)
     terms->kept_operations = KEPT_OPERATIONS;
     terms->loan_of = dcli_loan_of;
     dcli_asking_limit(&stealing->asking, stealing->loan_bytes);
-    dcli_device_keep_times(worker->as_node->device);
     dcli_stealing_members(worker);
-    return DCL_OK;
+    return must_know_times(worker->as_node->device, steal) ? dcli_device_keep_times(worker->as_node->device) : DCL_OK;
 }
 
 void dcli_stealing_members(dcli_worker *worker)

@@ -229,13 +229,13 @@ static uint64_t add_and_finish(struct adder *adder)
     return ticket;
 }
 
-Test(device_launch, kept_times_are_those_of_the_device)
+static void check_kept_times(int flags)
 {
     enum { PAUSE_NS = 20000000, MOST_PAUSE_NS = 50000, KEPT = 32 };
-    struct adder adder = make_adder(0);
+    struct adder adder = make_adder(flags);
     uint64_t before = add_and_finish(&adder);
     cr_expect_eq(dcli_device_took_ns(adder.device, 0, before), 0, "times are not kept yet");
-    dcli_device_keep_times(adder.device);
+    cr_assert_eq(dcli_device_keep_times(adder.device), DCL_OK, "%s", dcl_error());
     uint64_t first = add_and_finish(&adder);
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     uint64_t second = add_and_finish(&adder);
@@ -252,6 +252,24 @@ Test(device_launch, kept_times_are_those_of_the_device)
     cr_expect_eq(dcli_device_took_ns(adder.device, before, first), 0, "too long ago");
     cr_expect_gt(dcli_device_took_ns(adder.device, first, second), 0, "the oldest one that is kept");
     expect_all(&adder, 3 + KEPT - 1);
+    free_adder(&adder);
+}
+
+Test(device_launch, kept_times_are_those_of_the_device) { check_kept_times(0); }
+
+/* Its first queue records no times, and few of its launches have events. */
+Test(device_launch, times_of_a_gpu_are_kept_from_then_on)
+{
+    check_kept_times(DCLI_OPEN_AS_GPU);
+    struct adder adder = make_adder(DCLI_OPEN_AS_GPU);
+    for (int n = 0; n < 2; n++) {
+        add(&adder, 1); /* must have ended before the queue is replaced */
+        dcli_device_measure(adder.device, 0);
+        add_and_finish(&adder);
+        cr_expect_eq(dcli_device_measured_ns(adder.device, 0) > 0, n == 1);
+        cr_assert_eq(dcli_device_keep_times(adder.device), DCL_OK, "%s", dcl_error());
+    }
+    expect_all(&adder, 4);
     free_adder(&adder);
 }
 

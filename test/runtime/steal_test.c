@@ -1,12 +1,14 @@
 /* test/runtime/steal_test.c - stealing between real nodes: the same bits with every policy; wrong settings; the loss of a
  * thief and of a victim. */
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "support/fake_opencl/fake_opencl.h"
 #include "support/nodes.h"
 
 TestSuite(steal, .timeout = TEST_SECONDS);
@@ -365,6 +367,36 @@ static int64_t lent_with(dcl_cluster *cluster, dcl_array *A, dcl_array *B, const
     }
     return test_counters(cluster, DCL_ALL_NODES).loans_won - before;
 }
+
+/* By default nobody lends in a session with GPUs; with `kinds` their launches are timed, and they lend what pays. */
+static void gpus_lend(const char *workers)
+{
+    enum { TRIES = 30 };
+    static float expected[SIDE * SIDE], found[SIDE * SIDE];
+    fake_opencl_select();
+    setenv("TEST_OPENCL", "gpu", 1);
+    dcl_config config = test_config(2);
+    config.workers = workers;
+#ifdef TEST_DCL
+    config.program = TEST_DCL;
+#endif
+    config.steal = "pays";
+    dcl_counters counters = run_with(&config, "splits(30),*", 4, expected);
+    cr_expect_eq(counters.loans_asked, 0, "without `kinds`");
+    config.steal = "pays,kinds";
+    counters = (dcl_counters){0};
+    for (int n = 0; n < TRIES && counters.loans_won == 0; n++) {
+        counters = run_with(&config, "splits(30),*", 4, found);
+        cr_assert(memcmp(found, expected, BYTES) == 0, "another result");
+    }
+    cr_expect_gt(counters.loans_won, 0, "%" PRId64 " asked", counters.loans_asked);
+}
+
+Test(steal, gpus_lend_with_kinds_between_threads) { gpus_lend(NULL); }
+
+#ifdef TEST_DCL
+Test(steal, gpus_lend_with_kinds_between_processes) { gpus_lend("local:2"); }
+#endif
 
 Test(steal, policies_of_calls_and_arrays)
 {
