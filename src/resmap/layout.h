@@ -287,6 +287,9 @@ static inline bool dcli_layout_holds(const dcli_layout *layout, int node)
  *  owns nothing. */
 dcl_status dcli_layout_around(const dcli_layout *layout, int node, bool *found_out, dcli_region *own_out,
                               dcli_region *around_out);
+/** Whether no node stores lines first..last of the first axis beside its part: they are in one part, and at least `around` lines
+ *  from any other part. For layouts with lines around their parts. */
+bool dcli_layout_lines_are_apart(const dcli_layout *layout, int64_t first, int64_t last);
 /** Reserve storage for lines around the parts of a layout whose rule has no overlap, if it could have one and its parts are
  *  large enough. Nothing else about the layout changes. @param most  lines before and after each part. */
 void dcli_layout_reserve(dcli_layout *layout, int64_t most);

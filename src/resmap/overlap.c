@@ -60,15 +60,15 @@ void dcli_layout_set_lines(dcli_layout *layout, int64_t lines)
 void dcli_layout_reserve(dcli_layout *layout, int64_t most)
 {
     enum {
-        SHARE = 64,               /* lines of a part per line that is reserved before and after it */
+        SHARE = 32,               /* lines of a part per line that is reserved before and after it */
         LEAST_LINES = 8,          /* fewer lines would hardly make a difference */
         LEAST_ELEMENTS = 1 << 18, /* per part */
         MOST_ELEMENTS_SHIFT = 48  /* larger grids are only planned */
     };
     const dcli_map_rule *rule = &layout->rule;
-    if (layout->empty || layout->kind != DCLI_MAP_AXES || layout->grid.rank < 2 || rule->overlap > 0 ||
-        rule->copies > 0 || rule->halo_rank > 0 || rule->every_rank > 0 || layout->inner != NULL ||
-        find_other_axis(layout) > 0 || layout->division[0].nodes < 2 || has_runs(&layout->division[0]))
+    if (layout->empty || layout->kind != DCLI_MAP_AXES || rule->overlap > 0 || rule->copies > 0 ||
+        rule->halo_rank > 0 || rule->every_rank > 0 || layout->inner != NULL || find_other_axis(layout) > 0 ||
+        layout->division[0].nodes < 2 || has_runs(&layout->division[0]))
         return;
     int64_t elements = dcl_grid_count(&layout->grid), nodes = layout->division[0].nodes;
     int64_t lines = dcli_min(most, layout->grid.extent[0] / nodes / SHARE);
@@ -117,6 +117,16 @@ static void widen(const dcli_layout *layout, dcli_region *region)
     region->box.start[0] -= low;
     region->box.count[0] += low + high;
     region->offset -= low * line;
+}
+
+bool dcli_layout_lines_are_apart(const dcli_layout *layout, int64_t first, int64_t last)
+{
+    int64_t origin = layout->grid.origin[0], from_begin;
+    int64_t extent = dcli_division_extent(&layout->division[0],
+                                          dcli_divide_index(&layout->division[0], first - origin, &from_begin));
+    int64_t to_end = extent - from_begin - (last - first + 1), begin = first - origin - from_begin;
+    bool is_first = begin == 0, is_last = begin + extent == layout->grid.extent[0];
+    return to_end >= 0 && (is_first || from_begin >= layout->around) && (is_last || to_end >= layout->around);
 }
 
 dcl_status dcli_layout_around(const dcli_layout *layout, int node, bool *found_out, dcli_region *own_out,

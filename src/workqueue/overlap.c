@@ -199,7 +199,7 @@ void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *cons
     bool receives = false, asked = layout->rule.overlap > 0;
     if (!asked && count_steps(operation, lines, needs) < LEAST_STEPS)
         return;
-    int64_t most = layout->around, beyond = most;
+    int64_t most = layout->around, beyond = most, held = most;
     for (int k = 0; k < operation->operand_count; k++) {
         if (2 * needs[k].reach > most)
             return;                                       /* the lines are too few for a second step */
@@ -214,9 +214,37 @@ void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *cons
             continue;
         int64_t valid = valid_for(lines[k], &needs[k].foot);
         operation->operand[k].fresh = receives && valid < most && !needs[k].written;
+        held = needs[k].written ? dcli_min(held, valid) : held;
         beyond = dcli_min(beyond, (operation->operand[k].fresh ? most : valid) - needs[k].reach);
     }
+    /* With few valid lines of an array that the body writes, the steps after this one would receive again soon. Without any, the next body that
+     * reads the array receives them with all others. */
+    if (receives && 2 * held < most)
+        beyond = 0;
     operation->overlap = beyond + 1;
+}
+
+/* Whether a body writes operand k only at lines that no node stores beside its part, so that all valid lines remain valid. */
+static bool writes_apart(const dcli_operation *operation, int k)
+{
+    const dcli_operand *operand = &operation->operand[k];
+    const dcli_layout *layout = operand->layout;
+    if (operation->kind != DCLI_OP_FORALL || operation->body->tile_kernel || operation->body->result_count > 0 ||
+        layout == NULL || layout->around == 0 || operand->view != NULL || operand->reshaped || operand->generation != 0)
+        return false;
+    for (int a = 0; a < operation->body->access_count; a++) {
+        dcli_subscripts subscripts, base;
+        dcl_box foot;
+        bool cut;
+        if (operation->body->access[a].param != k || !operation->body->access[a].written)
+            continue;
+        if (dcli_operation_subscripts(operation, a, &subscripts, &base) != DCL_OK ||
+            subscripts.reach != DCLI_REACH_AFFINE ||
+            !dcli_footprint(&subscripts, &operation->box, &layout->grid, &foot, &cut) || cut ||
+            !dcli_layout_lines_are_apart(layout, foot.start[0], foot.start[0] + (foot.count[0] - 1) * foot.stride[0]))
+            return false;
+    }
+    return true;
 }
 
 /* Record that the elements of a box were written, and that `valid` lines of them are valid around each part.
@@ -260,6 +288,8 @@ void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *cons
     for (int k = 0; k < operation->operand_count; k++) {
         const dcli_operand *operand = &operation->operand[k];
         if (lines[k] == NULL || !operand->writes)
+            continue;
+        if (operation->overlap == 0 && writes_apart(operation, k))
             continue;
         if (operation->overlap == 0) /* also of a storage whose shape was changed for this operation */
             *lines[k] = (dcli_valid_lines){.steps = steps};

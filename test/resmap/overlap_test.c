@@ -157,7 +157,7 @@ Test(overlap, compared)
         dcli_layout_release(&layout[n]);
 }
 
-/* Lines that are reserved without being asked for: as many as a 64th of a part's, up to a number, and at least eight. */
+/* Lines that are reserved without being asked for: as many as a 32nd of a part's, up to a number, and at least eight. */
 struct reserve_row {
     char map[40];
     int64_t extent[3];
@@ -167,16 +167,17 @@ struct reserve_row {
 ParameterizedTestParameters(overlap, reserved)
 {
     static struct reserve_row rows[] = {
-        {"block,*", {4096, 4096, 0}, 32, 16},
+        {"block,*", {4096, 4096, 0}, 32, 32},
+        {"block,*", {2000, 4096, 0}, 32, 15},
         {"block,*", {4096, 4096, 0}, 12, 12},
         {"block,*", {4096, 4096, 0}, 7, 0},
         {"block,*", {4096, 4096, 0}, 0, 0},
-        {"block,*", {8192, 128, 0}, 100, 32}, /* 2048 rows of 128: as many elements as are needed */
+        {"block,*", {8192, 128, 0}, 100, 64}, /* 2048 rows of 128: as many elements as are needed */
         {"block,*", {8192, 127, 0}, 100, 0},
-        {"block,*", {2047, 8192, 0}, 32, 0}, /* 511 rows */
-        {"block,*,*", {2048, 64, 64}, 32, 8},
-        {"splits(1000,2000,3000),*", {4000, 1000, 0}, 32, 15},
-        {"weighted(1:1:1:2),*", {4000, 1000, 0}, 32, 15},
+        {"block,*", {1023, 8192, 0}, 32, 0}, /* 255 rows */
+        {"block,*,*", {1024, 64, 64}, 32, 8},
+        {"splits(1000,2000,3000),*", {4000, 1000, 0}, 32, 31},
+        {"weighted(1:1:1:2),*", {4000, 1000, 0}, 32, 31},
         {"block,*;overlap=3", {4096, 4096, 0}, 32, 3},
         {"block,*;halo=1", {4096, 4096, 0}, 32, 0},
         {"block,*;every=2x2", {8192, 8192, 0}, 32, 0},
@@ -185,7 +186,9 @@ ParameterizedTestParameters(overlap, reserved)
         {"cyclic(16),*", {4096, 4096, 0}, 32, 0},
         {"rows:cyclic(1024x4096)", {4096, 4096, 0}, 32, 0},
         {"replicated", {4096, 4096, 0}, 32, 0},
-        {"block", {1 << 24, 0, 0}, 32, 0},
+        {"block", {1 << 24, 0, 0}, 32, 32},
+        {"block", {(1 << 20) - 1, 0, 0}, 32, 0},
+        {"cyclic", {1 << 24, 0, 0}, 32, 0},
         {"block,*", {0, 4096, 0}, 32, 0},
         {"block,*", {(int64_t)1 << 40, 1 << 20, 0}, 32, 0}, /* too large to be stored */
     };

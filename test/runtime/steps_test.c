@@ -280,7 +280,7 @@ Test(steps_on_device, three_dimensions)
 
 /* ---- lines that DCL reserves ----------------------------------------------------------------------------------------- */
 
-enum { TALL = 1024, BROAD = 512, RESERVED = 8, AUTOMATIC = 24 }; /* two parts of 512 lines: eight lines are reserved */
+enum { TALL = 1024, BROAD = 512, AUTOMATIC = 24 }; /* two parts of 512 lines: 16 lines are reserved */
 
 typedef uint32_t tall_values[TALL][BROAD];
 
@@ -349,7 +349,7 @@ static void run_tall(size_t lines, const char *transfer, size_t pool_bytes, cons
 
 Test(steps_on_device, lines_that_are_reserved)
 {
-    run_tall(32, "send", 1 << 20, " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 1 1");
+    run_tall(32, "send", 1 << 20, " 1 1 1 1 16 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 1 1");
 }
 Test(steps_on_device, lines_that_are_reserved_in_place)
 {
@@ -398,6 +398,115 @@ Test(steps_on_device, arrays_with_and_without_lines_are_exchanged)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Count the lines over the border that a call moves in each direction, and run it. */
+static int run_counted(dcl_cluster *cluster, const dcl_box *box, const char *body, int count, const dcl_arg args[])
+{
+    dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+    TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, box, body, count, args), DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_run(DCL_CALL_BODY_N(cluster, box, body, count, args)));
+    TEST_OK(dcl_wait(cluster));
+    cr_assert_eq(test_counters(cluster, DCL_ALL_NODES).bytes_moved - before.bytes_moved, planned.bytes_moved);
+    return (int)((planned.bytes_moved + BROAD * 4 - 1) / (BROAD * 4));
+}
+
+/* Two fields that are updated in place, as those of a wave, and a row of one of them that is set from an array of another grid.
+ * @param row  the row. @param moved  expected: lines that each time step moves over the border, in both directions together. */
+static void run_fields(int64_t row, const char *moved)
+{
+    enum { TIMES = 20 };
+    static tall_values e, h, found;
+    uint32_t f[TIMES];
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_grid grid = dcl_grid_2d(DCL_UINT32, TALL, BROAD), times = dcl_grid_1d(DCL_UINT32, TIMES);
+    dcl_array *E = test_array(cluster, "block,*", grid), *H = test_array(cluster, "block,*", grid),
+              *F = test_array(cluster, "block", times);
+    const dcl_box set = {.rank = 2, .start = {row, 0}, .count = {1, BROAD}, .stride = {1, 1}},
+                  lower = {.rank = 2, .start = {1, 0}, .count = {TALL - 1, BROAD}, .stride = {1, 1}},
+                  upper = {.rank = 2, .start = {0, 0}, .count = {TALL - 1, BROAD}, .stride = {1, 1}};
+    for (int i = 0; i < TALL; i++)
+        for (int j = 0; j < BROAD; j++) {
+            e[i][j] = (uint32_t)(i * 37 + j);
+            h[i][j] = (uint32_t)(i * 5 - j);
+        }
+    for (int t = 0; t < TIMES; t++)
+        f[t] = (uint32_t)(t * 1001);
+    TEST_OK(dcl_write(E, NULL, e, NULL));
+    TEST_OK(dcl_write(H, NULL, h, NULL));
+    TEST_OK(dcl_write(F, NULL, f, NULL));
+    char text[8 * TIMES] = "";
+    for (long t = 0; t < TIMES; t++) {
+        dcl_arg source[] = {DCL_OUT(E), DCL_IN(F), DCL_VALUE(t)}, first[] = {DCL_INOUT(E), DCL_IN(H)},
+                second[] = {DCL_INOUT(H), DCL_IN(E)};
+        run_counted(cluster, &set, "E(i,j) = F(t) + j;", 3, source); /* may move the element of F */
+        int lines = run_counted(cluster, &lower, "E(i,j) -= 3 * (H(i,j) - H(i-1,j));", 2, first);
+        lines += run_counted(cluster, &upper, "H(i,j) -= E(i+1,j) - E(i,j);", 2, second);
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, " %d", lines);
+        for (int j = 0; j < BROAD; j++)
+            e[row][j] = f[t] + (uint32_t)j;
+        for (int i = 1; i < TALL; i++)
+            for (int j = 0; j < BROAD; j++)
+                e[i][j] -= 3 * (h[i][j] - h[i - 1][j]);
+        for (int i = 0; i < TALL - 1; i++)
+            for (int j = 0; j < BROAD; j++)
+                h[i][j] -= e[i + 1][j] - e[i][j];
+    }
+    cr_expect_str_eq(text, moved, "%s", text);
+    TEST_OK(dcl_read(E, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, e, sizeof e), 0);
+    TEST_OK(dcl_read(H, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, h, sizeof h), 0);
+    dcl_array *all[] = {E, H, F};
+    for (int k = 0; k < 3; k++)
+        dcl_release(all[k]);
+    TEST_OK(dcl_close(cluster));
+}
+
+/* A row that is far from the border is set: steps still share exchanges. */
+Test(steps_on_device, a_source_far_from_the_border) { run_fields(0, " 2 2 64 0 0 0 0 0 0 0 32 32 0 0 0 0 0 0 0 64"); }
+/* A row at the border is set by a body that cannot set it in the lines, too: they are received again for each step. */
+Test(steps_on_device, a_source_near_the_border)
+{
+    run_fields(511, " 2 2 64 33 33 33 33 33 33 33 33 33 33 33 33 33 33 33 33 33");
+}
+
+/* Arrays of rank 1 have lines of one element. */
+Test(steps_on_device, lines_of_one_element)
+{
+    enum { LENGTH = 1 << 19 };
+    static uint32_t u[LENGTH], v[LENGTH], found[LENGTH];
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_grid grid = dcl_grid_1d(DCL_UINT32, LENGTH);
+    dcl_array *U = test_array(cluster, "block", grid), *V = test_array(cluster, "block", grid);
+    const dcl_box inner = {.rank = 1, .start = {1}, .count = {LENGTH - 2}, .stride = {1}};
+    for (uint32_t i = 0; i < LENGTH; i++)
+        u[i] = i * i;
+    TEST_OK(dcl_write(U, NULL, u, NULL));
+    TEST_OK(dcl_write(V, NULL, u, NULL));
+    memcpy(v, u, sizeof v);
+    char text[4 * 40 + 8] = "";
+    for (int n = 0; n < 40; n++) {
+        dcl_counters planned;
+        dcl_arg args[] = {DCL_OUT(V), DCL_IN(U)};
+        TEST_OK(dcl_call_explain(DCL_CALL_BODY_N(cluster, &inner, "V(i) = U(i-1) * U(i) + U(i+1);", 2, args),
+                                 DCL_ALL_NODES, &planned));
+        TEST_OK(dcl_call_run(DCL_CALL_BODY_N(cluster, &inner, "V(i) = U(i-1) * U(i) + U(i+1);", 2, args)));
+        TEST_OK(dcl_swap(U, V));
+        size_t length = strlen(text);
+        snprintf(text + length, sizeof text - length, " %d", (int)planned.bytes_moved / 8);
+        uint32_t *from = n % 2 == 0 ? u : v, *to = n % 2 == 0 ? v : u;
+        for (int i = 1; i < LENGTH - 1; i++)
+            to[i] = from[i - 1] * from[i] + from[i + 1];
+    }
+    cr_expect_str_eq(text, " 1 1 1 1 32 32 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 32 0 0", "%s",
+                     text);
+    TEST_OK(dcl_read(U, NULL, found, NULL));
+    cr_expect_eq(memcmp(found, u, sizeof u), 0);
+    dcl_release(U);
+    dcl_release(V);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* A body that sets a few elements between the steps does not interrupt the loop. The report calls no input written. */
 Test(steps_on_device, elements_are_set_between_steps)
 {
@@ -424,7 +533,7 @@ Test(steps_on_device, elements_are_set_between_steps)
             for (int j = 20; j < 50; j++)
                 *(n % 2 == 0 ? &v[i][j] : &u[i][j]) = (uint32_t)(i + j);
     }
-    cr_expect_str_eq(text, " 1 1 1 1 8 8 0 0 0 0 0 0 0 8 0 0 0 0 0 0 0 8 0 0", "%s", text);
+    cr_expect_str_eq(text, " 1 1 1 1 16 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 0 0", "%s", text);
     TEST_OK(dcl_read(U, NULL, found, NULL));
     cr_expect_eq(memcmp(found, u, sizeof u), 0);
     dcl_release(U);

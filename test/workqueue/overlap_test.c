@@ -79,8 +79,9 @@ ParameterizedTestParameters(overlap, steps)
         {"block,*;overlap=3", "V(i,j) = i + j;", 1, 0, " 3 3 3 3 3 3 3 3"},
         /* with a constant array that is read in place: it is received once */
         {"block,*;overlap=3", "V(i,j) = U(i-1,j) + W(i,j);", 3, 1, " 2** 2* 1 0 2* 1 0 2*"},
-        /* V is written by the step that needs its lines: they are not received with it */
-        {"block,*;overlap=3", "V(i,j) += U(i-1,j);", 2, 1, " 0* 2* 1 0 1* 0 1* 0"},
+        /* V is written by the step that needs its lines: they are not received with it. The fifth step has few of them, and drops them, so
+         * that the sixth receives all */
+        {"block,*;overlap=3", "V(i,j) += U(i-1,j);", 2, 1, " 0* 2* 1 0 0* 2* 1 0"},
         {"block,*;overlap=1", "V(i,j) = U(i-1,j) + U(i+1,j);", 2, 1, " - - - - - - - -"}, /* too few for two steps */
         {"block,*", "V(i,j) = U(i-1,j) + U(i+1,j);", 2, 1, " - - - - - - - -"},
         {"block,*;overlap=9", "V(i,j) = U(i-1,j) + U(i+1,j);", 2, 0, " - - - - - - - -"}, /* reads outside */
@@ -165,6 +166,33 @@ Test(overlap, other_operations)
         cr_expect(u->inside == 0 && u->outside == 0, "kind %d", (int)writing[n]);
     }
     dcli_text_free(&text);
+    test_ops_free();
+}
+
+/* A body that cannot use the lines leaves them valid if it writes only lines that no other node stores. 4 parts of 10 rows, 3 lines. */
+Test(overlap, lines_apart_from_borders)
+{
+    static const struct {
+        int64_t first, count;
+        bool valid;
+    } rows[] = {
+        {0, 7, true}, {1, 7, false}, {13, 4, true}, {12, 4, false}, {33, 7, true}, {6, 20, false}, {0, 40, false},
+    };
+    struct loop loop = open_loop("block,*;overlap=3");
+    dcl_grid grid = dcl_grid_1d(DCL_FLOAT, 4);
+    const dcli_layout *other = test_layout("block", 1, &grid);
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        test_arg args[] = {{DCL_ACCESS_OUT, "V", 1, loop.layout}, {DCL_ACCESS_IN, "F", 2, other}};
+        dcli_operation *operation = test_forall(1, "V(i,j) = F(2);", 2, args);
+        dcli_valid_lines v = {.inside = 2, .outside = 3, .steps = 4}, f = {0}, *lines[] = {&v, &f};
+        operation->box.start[0] = rows[r].first;
+        operation->box.count[0] = rows[r].count;
+        dcli_overlap_choose(operation, (const dcli_valid_lines *const *)lines);
+        cr_assert_eq(operation->overlap, 0);
+        dcli_overlap_record(operation, lines);
+        cr_expect(v.inside == 2 * rows[r].valid && v.outside == 3 * rows[r].valid && (v.steps == 4) == rows[r].valid,
+                  "rows %d..: %d", (int)rows[r].first, (int)v.inside);
+    }
     test_ops_free();
 }
 
