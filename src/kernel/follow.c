@@ -59,6 +59,14 @@ static dcli_follower follower_of(const dcli_body *body, int b)
     return (dcli_follower){.leader = -1};
 }
 
+int dcli_count_followers(const dcli_body *body)
+{
+    int count = 0;
+    for (int b = 0; b < body->access_count; b++)
+        count += follower_of(body, b).leader >= 0;
+    return count;
+}
+
 /* Whether dcl_unit treats the step of an access along an axis as 1. */
 static bool has_unit(const dcli_body *body, int a, int m)
 {

@@ -18,6 +18,8 @@ typedef struct dcli_follower {
 /** Whether access b is a read at a constant distance from access a, also a read. */
 bool dcli_follows(const dcli_body *body, int a, int b, dcli_follower *out);
 
+/** Number of followers of a body. */
+int dcli_count_followers(const dcli_body *body);
 /** Emit ` && CONDITION`: in this row, all followers are in the same memory as their leaders and at their distance.
  *  Offsets are those emitted last. */
 void dcli_emit_followers_test(const dcli_nest *nest);

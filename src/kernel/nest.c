@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "kernel/follow.h"
 #include "kernel/gather.h"
 #include "kernel/inner.h"
 #include "kernel/names.h"
@@ -166,6 +167,8 @@ void dcli_emit_nest_elements(dcli_nest *nest)
         else
             dcli_emit_element(nest->out, nest->body, nest->form, nest->variant, a, offset);
     }
+    if (nest->follows)
+        dcli_emit_followers(nest);
 }
 
 static bool reads_across(const dcli_body *body, int a)

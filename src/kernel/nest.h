@@ -33,7 +33,8 @@ typedef struct dcli_nest {
     bool
         pointed; /* elements of unchecked kernels are addressed from pointers to the innermost axis' first ones, which compilers keep
                       in registers; otherwise, they add offsets of several rows as a vector, and take addresses from that */
-    bool plain; /* the row's reads stay inside the arrays: dcl_checked does not check them (kernel/source_edges.c) */
+    bool follows; /* in this row, followers lie in memory at their distance from their leaders (kernel/follow.h) */
+    bool plain;   /* the row's reads stay inside the arrays: dcl_checked does not check them (kernel/source_edges.c) */
     dcli_streaming streams;
     bool looks;    /* declared reads are noted by dcl_look<a> rather than reported */
     int innermost; /* number of the innermost loop axis */

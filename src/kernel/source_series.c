@@ -6,8 +6,11 @@
 
 #include "kernel/cl.h"
 #include "kernel/emit.h"
+#include "kernel/follow.h"
 #include "kernel/inside.h"
 #include "kernel/nest.h"
+
+enum { LEAST_FOLLOWERS = 3 }; /* of a body whose neighbours in memory share an offset: it is compiled twice */
 
 bool dcli_series_takes(const dcli_body *body)
 {
@@ -18,6 +21,26 @@ bool dcli_series_takes(const dcli_body *body)
         if (body->access[a].reach != DCLI_REACH_AFFINE)
             return false;
     return true;
+}
+
+/* Emit the loops over a row's box. Each access has an offset of its own, which every line advances: for short lines, this takes a
+ * considerable part of the time. So neighbours in memory are addressed from one of them, if all of a row are. */
+static void emit_nest(dcli_nest *nest)
+{
+    const dcli_body *body = nest->body;
+    dcli_nest follows = *nest;
+    if (nest->variant != DCLI_VARIANT_UNIT || body->space_rank < 2 || dcli_count_followers(body) < LEAST_FOLLOWERS) {
+        dcli_emit_plain_nest(nest);
+        return;
+    }
+    follows.follows = true;
+    dcli_text_put(nest->out, "    if (true");
+    dcli_emit_followers_test(nest);
+    dcli_text_put(nest->out, ") {\n");
+    dcli_emit_plain_nest(&follows);
+    dcli_text_put(nest->out, "    } else {\n");
+    dcli_emit_plain_nest(nest);
+    dcli_text_put(nest->out, "    }\n");
 }
 
 static void emit_function(dcli_text *out, const dcli_body *body, dcli_variant variant, int64_t code)
@@ -31,7 +54,7 @@ static void emit_function(dcli_text *out, const dcli_body *body, dcli_variant va
                   "    __global const long *const dcl_r = dcl_table + dcl_at * %d;\n",
                   dcli_row_length(body));
     dcli_nest_row(&nest);
-    dcli_emit_plain_nest(&nest);
+    emit_nest(&nest);
     dcli_text_put(out, "    }\n}\n");
 }
 

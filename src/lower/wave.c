@@ -12,6 +12,7 @@ enum {
     REGIONS = 2,      /* regions per unit */
     LOOK_AHEAD = 8,   /* operations after short ones among which one is sought with lines for all units */
     MOST_SPREAD = 2,  /* most positions of a wave, in lines of its longest operation: else regions have unlike shares */
+    LONG_LINE = 1 << 17,    /* bytes of a line of all arrays from which on a band of one line is long enough */
     MOST_DISTANCE = 1 << 20 /* conflicts of lines that are farther apart are not considered: the cache is smaller */
 };
 
@@ -145,7 +146,7 @@ struct plan {
 };
 
 /* Choose the number of operations, regions, and lines of a band. A band and the lines by which operations lag behind
- * must be in the cache together; each half of them. */
+ * must be in the cache together; each half of them, if lines are not long. */
 static struct plan choose(int count, const dcli_wave_op op[], int units, int64_t cache_bytes, struct lag *lag)
 {
     int64_t first = op[0].place, end = first + op[0].lines, longest = 0;
@@ -161,7 +162,7 @@ static struct plan choose(int count, const dcli_wave_op op[], int units, int64_t
             regions -= units; /* all units get as many regions */
         if (t == 0)
             continue;
-        if (-lag->high[t] > lines / 2 || lines + lag->high[t] < 1)
+        if (-lag->high[t] > (arrays.bytes < LONG_LINE ? lines / 2 : lines - 1) || lines + lag->high[t] < 1)
             break;
         if (regions < units || end - first > MOST_SPREAD * longest) {
             if (best.ops > 1 || t == LOOK_AHEAD)

@@ -123,6 +123,23 @@ Test(wave, the_size_of_the_cache_limits_a_wave)
     cr_expect_eq(check(&ops, 2, 64), 1);
 }
 
+/* Three planes of both arrays fit into the cache: a third operation runs two planes behind the first one. Of short lines, half of what fits is
+ * for the band. */
+Test(wave, long_lines_have_short_bands)
+{
+    for (int k = 0; k < 2; k++) {
+        int64_t pitch = k == 0 ? 1 << 16 : 1 << 14, from = 1 << 30, to = 1LL << 31;
+        case_ops ops = {0};
+        for (int n = 0; n < 4; n++) {
+            add_op(&ops, 0, LINES);
+            add(&ops, n % 2 == 0 ? to : from, pitch, pitch, true);
+            add(&ops, (n % 2 == 0 ? from : to) - pitch, pitch, 3 * pitch, false);
+        }
+        int taken = check(&ops, 2, 3 * 2 * pitch);
+        cr_expect_eq(taken, k == 0 ? 3 : 2, "%d operations", taken);
+    }
+}
+
 /* Whole arrays that each operation reads, transposed or as a vector, leave no operation to run with another. */
 Test(wave, operations_that_need_all_lines_wait)
 {
