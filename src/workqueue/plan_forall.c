@@ -792,7 +792,9 @@ static void start_over(dcli_builder *builder)
 /* How many tiles of a node become one batch, if it needs elements of others. */
 static int64_t tiles_per_batch(const dcli_layout *layout, int64_t tiles, int64_t owned, const dcli_plan_terms *terms)
 {
-    int64_t tile_bytes = owned / tiles * (int64_t)dcl_type_bytes(layout->grid.type);
+    int64_t bytes = (int64_t)dcl_type_bytes(layout->grid.type), tile_bytes = owned / tiles * bytes;
+    if (owned <= terms->batch_bytes / bytes)
+        return tiles; /* also if most of them are empty */
     return dcli_min(tiles, dcli_max(1, terms->batch_bytes / dcli_max(1, tile_bytes)));
 }
 

@@ -83,6 +83,7 @@ Test(partners, pairs_of_random_programs_have_the_chunks_of_full_plans)
         compare_program(seed, false);
     for (uint64_t seed = first; seed < first + PROGRAMS / 4; seed++)
         compare_program(seed, true);
+    compare_program(30308134, false); /* a node with fewer elements than tiles, most of which are empty */
 }
 
 /* Stencils whose footprints overlap each other, and meet several owners: what is needed already is cut out of them, and
