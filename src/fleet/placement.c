@@ -20,25 +20,24 @@ struct dcli_placement {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------------ */
 
-/* What two groups of threads with one processor have used since the last judgement. @return false: a thread has ended, so that its times
+/* Find the times of two groups of threads since the last judgement. @return false: a thread has ended, so that its times
  * are missing. */
-static bool find_used(const dcli_thread_times *before, const dcli_thread_times *now, dcli_thread_times *used_out)
+static bool find_used(const dcli_process_times *before, const dcli_process_times *now, dcli_process_times *used_out)
 {
-    const dcli_times_of_threads serving = {now->serving.ran - before->serving.ran,
-                                           now->serving.waited - before->serving.waited},
-                                others = {now->others.ran - before->others.ran,
-                                          now->others.waited - before->others.waited};
-    *used_out = (dcli_thread_times){serving, others};
+    const dcli_group_times serving = {now->serving.ran - before->serving.ran,
+                                      now->serving.waited - before->serving.waited},
+                           others = {now->others.ran - before->others.ran, now->others.waited - before->others.waited};
+    *used_out = (dcli_process_times){serving, others};
     return serving.ran >= 0 && serving.waited >= 0 && others.ran >= 0 && others.waited >= 0;
 }
 
 /* The least time that threads have waited for other programs: each group may have waited for the other one as long as that ran. */
-static int64_t waited_for_programs(const dcli_thread_times *used)
+static int64_t waited_for_programs(const dcli_process_times *used)
 {
     return dcli_max(used->serving.waited - used->others.ran, 0) + dcli_max(used->others.waited - used->serving.ran, 0);
 }
 
-bool dcli_affinity_look(dcli_affinity *affinity, const dcli_thread_times *times, int64_t now_ns)
+bool dcli_affinity_look(dcli_affinity *affinity, const dcli_process_times *times, int64_t now_ns)
 {
     enum { MOST_WAITING = 5 /* a fifth */, LASTING = 10 /* pauses */ };
     const int64_t least_wanted_ns = 20000000, least_pause_ns = 100000000, most_pause_ns = 64000000000;
@@ -48,7 +47,7 @@ bool dcli_affinity_look(dcli_affinity *affinity, const dcli_thread_times *times,
         affinity->seen = *times;
         return affinity->bound;
     }
-    dcli_thread_times used;
+    dcli_process_times used;
     bool complete = find_used(&affinity->seen, times, &used);
     int64_t wanted = used.serving.ran + used.serving.waited + used.others.ran + used.others.waited;
     if (complete && wanted < least_wanted_ns)
@@ -77,7 +76,7 @@ static int next_thread(DIR *threads)
 }
 
 /* Add the times of a thread. @return false: they are not known. */
-static bool add_times(int thread, dcli_thread_times *times)
+static bool add_times(int thread, dcli_process_times *times)
 {
     char path[64];
     int64_t ran, waited;
@@ -88,16 +87,15 @@ static bool add_times(int thread, dcli_thread_times *times)
         fclose(file);
     if (!known)
         return false;
-    dcli_times_of_threads *sum =
-        thread == (int)getpid() ? &times->serving : &times->others; /* the first thread serves */
+    dcli_group_times *sum = thread == (int)getpid() ? &times->serving : &times->others; /* the first thread serves */
     sum->ran += ran;
     sum->waited += waited;
     return true;
 }
 
-static dcli_thread_times all_times(void)
+static dcli_process_times all_times(void)
 {
-    dcli_thread_times times = {0};
+    dcli_process_times times = {0};
     DIR *threads = opendir("/proc/self/task");
     for (int thread; threads != NULL && (thread = next_thread(threads)) != 0;)
         (void)add_times(thread, &times); /* it may just have ended */
@@ -123,10 +121,10 @@ static void restrict_to(const cpu_set_t *processors)
 
 dcli_placement *dcli_placement_open(int number, int processes)
 {
-    dcli_thread_times unused = {0};
+    dcli_process_times times = {0};
     cpu_set_t all;
     if (processes < 2 || sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) / processes != 1 ||
-        !add_times((int)getpid(), &unused))
+        !add_times((int)getpid(), &times) || times.serving.ran == 0) /* it has run: Linux does not count */
         return NULL;
     dcli_placement *placement = dcli_calloc(1, sizeof *placement);
     if (placement == NULL)
@@ -146,7 +144,7 @@ void dcli_placement_look(dcli_placement *placement, int64_t now_ns)
     if (placement->looked_ns != 0 && now_ns - placement->looked_ns < period_ns)
         return;
     placement->looked_ns = now_ns;
-    const dcli_thread_times times = all_times();
+    const dcli_process_times times = all_times();
     bool before = placement->affinity.bound, bound = dcli_affinity_look(&placement->affinity, &times, now_ns);
     if (bound != before)
         restrict_to(bound ? &placement->own : &placement->all);

@@ -482,7 +482,8 @@ static dcl_status serve(dcli_serving *serving)
         status = apply_setup(serving, &setup.message.setup);
     int64_t first = status == DCL_OK ? setup.message.setup.first_operation : 0;
     dcli_received_free(&setup);
-    bool places = !serving->is_wire && dcli_device_in_place(serving->device);
+    bool places = serving->watchdog != NULL && !serving->is_wire && dcli_device_in_place(serving->device) &&
+                  dcli_device_about(serving->device)->compute_units == 1; /* one thread computes */
     if (status == DCL_OK)
         status = open_worker(serving, first);
     if (status == DCL_OK && places) /* last, because what counts processors should count all that the process may use */

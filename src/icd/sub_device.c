@@ -88,7 +88,7 @@ static int read_list(const cl_device_partition_property list[], int64_t word_out
     switch (list[0]) {
     case CL_DEVICE_PARTITION_BY_COUNTS:
         do {
-            if (count == DCLI_MOST_SUB_DEVICES + 1)
+            if (count == DCLI_MOST_SUB_DEVICES + 2) /* the property, the counts and the end of the list */
                 return CL_INVALID_DEVICE_PARTITION_COUNT;
             word_out[count] = list[count];
         } while (list[count++] != CL_DEVICE_PARTITION_BY_COUNTS_LIST_END);
@@ -212,8 +212,8 @@ static cl_int make_sub_devices(icd_device *device, const cl_device_partition_pro
     int count = 0, word_count = read_list(list, word);
     if (word_count < 0)
         return word_count;
-    if (!supports(device, list[0]))
-        return CL_INVALID_VALUE;
+    if (!supports(device, list[0])) /* a part of a device that supports it cannot be divided further */
+        return supports(device->root, list[0]) ? CL_DEVICE_PARTITION_FAILED : CL_INVALID_VALUE;
     if (device->root->lost)
         return CL_DEVICE_NOT_AVAILABLE;
     icd_hold(device); /* the lock is given up meanwhile */

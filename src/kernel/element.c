@@ -348,6 +348,8 @@ dcli_combines dcli_element_recognize(const dcli_body *body)
     if (!has_element_params(body))
         return combines;
     const dcli_param *element = &body->params[DCLI_ELEMENT_PARAM_ELEMENT];
+    if (element->type == DCL_HALF) /* the runtime reduces into none; other programs may send such a body */
+        return combines;
     for (dcli_fold fold = DCLI_FOLD_SUM; fold < DCLI_FOLD_OWN && !combines.known; fold++) {
         char *text, *prelude;
         if (dcli_element_source(fold, element->type, element->rank, false, false, &text, &prelude) != DCL_OK)

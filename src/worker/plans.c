@@ -209,8 +209,10 @@ static dcli_cached_plan *add_plan(dcli_plans *plans, const dcli_plan_wanted *wan
     const dcli_body *body = wanted->operation->body;
     if (cached == NULL)
         return NULL;
-    if (plans->terms.planner == NULL)
-        plans->terms.planner = dcli_planner_new();
+    if (plans->terms.planner == NULL && (plans->terms.planner = dcli_planner_new()) == NULL) {
+        dcli_free(cached);
+        return NULL;
+    }
     dcli_plan_terms terms = plans->terms;
     terms.streams = wanted->streams;
     terms.pair = wanted->with >= 0;

@@ -5,6 +5,7 @@
  * fast that node is compared with this one follows from parts of which both have computed batches. */
 #include "worker/profile.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,8 +62,10 @@ static const dcli_operand *owner_operand(const dcli_operation *operation)
     return &operation->operand[operation->body->owner];
 }
 
+/* The key of a plan that has works: a plan that failed has batches, but none. */
 static uint64_t key_of(const dcli_operation *operation, const dcli_plan *plan)
 {
+    assert(plan->work_count > 0);
     const dcl_box *box = &operation->box;
     size_t bytes = (size_t)box->rank * sizeof box->start[0];
     uint64_t key = dcli_hash_word(DCLI_HASH_START, (uint64_t)plan->batch_count);
@@ -140,8 +143,8 @@ static dcli_profile *profile_of(const dcli_entry *entry, const dcli_plan *plan, 
 {
     const dcli_operation *operation = &entry->operation;
     dcli_kernel *kernel = entry->kernel;
-    if (kernel == NULL || operation->kind != DCLI_OP_FORALL || plan->batch_count < 2 || operation->body->tile_kernel ||
-        owner_operand(operation)->view != NULL || owner_operand(operation)->reshaped)
+    if (kernel == NULL || operation->kind != DCLI_OP_FORALL || plan->batch_count < 2 || plan->work_count == 0 ||
+        operation->body->tile_kernel || owner_operand(operation)->view != NULL || owner_operand(operation)->reshaped)
         return NULL;
     if (kernel->profile == NULL && (kernel->profile = dcli_calloc(PLANS, sizeof *kernel->profile)) == NULL)
         return NULL;
@@ -247,7 +250,7 @@ static void sample_batches(const dcli_profile *profile, const dcli_plan *plan, i
 /* The profile of a body, if it is of calls with this plan. */
 static dcli_profile *known_profile(const dcli_entry *entry, const dcli_plan *plan)
 {
-    if (entry->kernel == NULL || entry->kernel->profile == NULL || plan->batch_count < 2)
+    if (entry->kernel == NULL || entry->kernel->profile == NULL || plan->batch_count < 2 || plan->work_count == 0)
         return NULL;
     uint64_t key = key_of(&entry->operation, plan);
     dcli_profile *profile = find_profile(entry->kernel->profile, key);

@@ -1,14 +1,17 @@
 /* test/fleet/placement_test.c - when a worker process is bound to a processor, and when not. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "fleet/placement.h"
 
 static const int64_t ms = 1000000, second = 1000000000;
 
 /* Let times pass in which the serving thread ran, and in which the others ran or waited, all in ms. */
-static bool look(dcli_affinity *affinity, dcli_thread_times *times, int64_t now_ns, int served, int ran, int waited)
+static bool look(dcli_affinity *affinity, dcli_process_times *times, int64_t now_ns, int served, int ran, int waited)
 {
     times->serving.ran += served * ms;
     times->others.ran += ran * ms;
@@ -41,7 +44,7 @@ ParameterizedTestParameters(placement, judged)
 ParameterizedTest(struct judged_case *c, placement, judged)
 {
     dcli_affinity affinity = {0};
-    dcli_thread_times times = {{5 * second, 6 * second}, {7 * second, 9 * second}};
+    dcli_process_times times = {{5 * second, 6 * second}, {7 * second, 9 * second}};
     cr_assert(look(&affinity, &times, second, 0, 0, 0), "it is bound at first");
     times.serving.waited += c->serving[1] * ms;
     cr_expect_eq(look(&affinity, &times, second + 100 * ms, c->serving[0], c->others[0], c->others[1]), c->bound, "%s",
@@ -51,7 +54,7 @@ ParameterizedTest(struct judged_case *c, placement, judged)
 Test(placement, times_are_added_until_they_suffice)
 {
     dcli_affinity affinity = {0};
-    dcli_thread_times times = {0};
+    dcli_process_times times = {0};
     cr_assert(look(&affinity, &times, second, 0, 0, 0));
     cr_expect(look(&affinity, &times, 2 * second, 0, 8, 8));
     cr_expect_not(look(&affinity, &times, 3 * second, 0, 8, 8));
@@ -61,7 +64,7 @@ Test(placement, times_are_added_until_they_suffice)
 Test(placement, threads_that_end_are_not_judged)
 {
     dcli_affinity affinity = {0};
-    dcli_thread_times times = {.others = {second, second}};
+    dcli_process_times times = {.others = {second, second}};
     cr_assert(look(&affinity, &times, second, 0, 0, 0));
     cr_expect(look(&affinity, &times, 2 * second, 0, -200, 500));
     cr_expect_not(look(&affinity, &times, 3 * second, 0, 50, 50), "what came after is");
@@ -70,7 +73,7 @@ Test(placement, threads_that_end_are_not_judged)
 Test(placement, is_tried_again_later_each_time)
 {
     dcli_affinity affinity = {0};
-    dcli_thread_times times = {0};
+    dcli_process_times times = {0};
     int64_t now = second, most = 64 * second;
     for (int64_t pause = 100 * ms; pause <= 4 * most; pause *= 2) {
         int64_t expected = pause < most ? pause : most;
@@ -108,4 +111,40 @@ Test(placement, binds_this_process)
     dcli_placement_close(placement);
     cr_assert_eq(sched_getaffinity(0, sizeof now, &now), 0);
     cr_expect(CPU_EQUAL(&now, &all));
+}
+
+static void *spin(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop))
+        ;
+    return NULL;
+}
+
+/* Three threads that want the processor wait for each other, which counts as waiting for other programs. */
+Test(placement, frees_threads_that_wait, .timeout = 120)
+{
+    enum { THREADS = 3 };
+    cpu_set_t all, now;
+    cr_assert_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    dcli_placement *placement = CPU_COUNT(&all) > 1 ? dcli_placement_open(0, CPU_COUNT(&all)) : NULL;
+    if (placement == NULL)
+        cr_skip("this host has one processor, or does not tell the times of threads");
+    pthread_t thread[THREADS];
+    atomic_bool stop = false;
+    int64_t at = second;
+    dcli_placement_look(placement, at);
+    for (int n = 0; n < THREADS; n++)
+        cr_assert_eq(pthread_create(&thread[n], NULL, spin, &stop), 0);
+    int processors = 1;
+    while (processors == 1) { /* until the timeout */
+        nanosleep(&(struct timespec){.tv_nsec = 20 * ms}, NULL);
+        dcli_placement_look(placement, at += 100 * ms);
+        cr_assert_eq(sched_getaffinity(0, sizeof now, &now), 0);
+        processors = CPU_COUNT(&now);
+    }
+    atomic_store(&stop, true);
+    for (int n = 0; n < THREADS; n++)
+        pthread_join(thread[n], NULL);
+    cr_expect(CPU_EQUAL(&now, &all));
+    dcli_placement_close(placement);
 }

@@ -1167,6 +1167,8 @@ static void try_sub_devices(cl_device_id first, cl_device_id second)
     bool right = clCreateSubDevices(first, units, 0, NULL, &again) == CL_SUCCESS && again == count;
     for (cl_uint p = 0; p < count; p++)
         right = right && is_unit(part[p], first);
+    cl_device_id smaller;
+    right = right && clCreateSubDevices(part[0], units, 1, &smaller, NULL) == CL_DEVICE_PARTITION_FAILED;
     say("sub-devices", right && refuses_lists(first));
     cl_context old = s.context;
     cl_kernel old_add = s.add, kernel;

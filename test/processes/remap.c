@@ -152,7 +152,8 @@ static void run_without_room(dcl_cluster *cluster)
     dcl_release(cyclic);
 }
 
-/* Node 0 has 4000000 bytes of A, twice as many of B, and copies of twice that of the one or the other. */
+/* Node 0 has 4000000 bytes of A, twice as many of B, each with 256 bytes for lines around them, and copies of twice that of the one
+ * or the other. */
 static void run_with_copies(dcl_cluster *cluster)
 {
     int32_t one = 1;
@@ -161,9 +162,9 @@ static void run_with_copies(dcl_cluster *cluster)
     check(dcl_move(A, NULL, 0), "dcl_move");
     check(dcl_wait(cluster), "a copy beside its array");
     dcl_array *B = dcl_agile(dcl_grid_1d(DCL_INT32, 4000000), first);
-    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "8000000 bytes for a new array exceed the quota of this session",
+    expect(dcl_wait(cluster), DCL_ERR_NOMEM, "8000256 bytes for a new array exceed the quota of this session",
            "another array");
-    expect(DCL_ERR_NOMEM, DCL_ERR_NOMEM, "(arrays 4000000, replicas 8000000", "another array");
+    expect(DCL_ERR_NOMEM, DCL_ERR_NOMEM, "(arrays 4000256, replicas 8000000", "another array");
     dcl_clear_error(cluster);
     check(dcl_keep(A, false), "dcl_keep");
     check(dcl_wait(cluster), "the copy is dropped"); /* calls after it may begin before its memory is given back */

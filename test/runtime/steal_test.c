@@ -560,3 +560,34 @@ Test(steal, a_result_without_memory_counts_as_returned)
     unsetenv("DCL_FAULT");
     cr_expect(returned > 0, "no result came");
 }
+
+/* A call whose plan fails has batches, but no works: it has no measured times, and the next call is right again. */
+Test(steal, a_failed_plan_is_not_measured)
+{
+    enum { HEIGHT = 30, TALL = 200, WIDTH = 40, ROUNDS = 8 };
+    dcl_config config = test_config(3);
+    config.tile_bytes = 256;
+    config.pool_bytes = 8192;
+    config.transfer = "send";
+    config.steal = "pays";
+    dcl_cluster *cluster = test_open(&config);
+    for (int round = 0; round < ROUNDS; round++) {
+        int64_t h = round % 4 < 3 ? HEIGHT : TALL, w = WIDTH;
+        int32_t one = 1, found = 0;
+        dcl_array *X = test_array(cluster, "block,*", dcl_grid_2d(DCL_INT32, h, w)),
+                  *O = test_array(cluster, "block,*", dcl_grid_2d(DCL_INT32, h, w));
+        TEST_OK(dcl_fill(X, &one));
+        TEST_OK(dcl_forall(cluster, "O(i,j) = X(h-1-i,w-1-j) + X(i,j);", DCL_OUT(O), DCL_IN_ALL(X), DCL_VALUE(h),
+                           DCL_VALUE(w)));
+        cr_expect_eq(dcl_wait(cluster), h == TALL ? DCL_ERR_NOMEM : DCL_OK, "round %d: %s", round, dcl_error());
+        dcl_clear_error(cluster);
+        const dcl_box element = dcl_box_nd(2, (int64_t[]){h - 1, 0}, (int64_t[]){1, 1});
+        if (h == HEIGHT) {
+            TEST_OK(dcl_read(O, &element, &found, NULL));
+            cr_expect_eq(found, 2, "round %d: %d", round, found);
+        }
+        dcl_release(O);
+        dcl_release(X);
+    }
+    TEST_OK(dcl_close(cluster));
+}
