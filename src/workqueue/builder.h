@@ -91,7 +91,7 @@ typedef enum dcli_share {
     DCLI_SHARE_OTHERS /* all others */
 } dcli_share;
 
-/** What planning needs of the accesses of an operation. It is the same for all nodes. */
+/** What planning needs to know about the accesses of an operation. It is the same for all nodes. */
 typedef struct dcli_accesses {
     bool known;                                    /* the rest is filled in */
     bool wraps[DCLI_MAX_ACCESSES];                 /* may access elements beyond a periodic axis */
