@@ -118,9 +118,9 @@ enum { ICD_MANY_PENDING = 100000, ICD_MOST_PENDING = 250000 };
 /** A device or a sub-device. Of a sub-device, the fields after `fact_count` are unused: its commands are those of `root`. */
 struct icd_device {
     icd_object object;
-    icd_device *root;   /* the device of which it is a part; itself, if it is none */
-    icd_device *parent; /* reference, of a sub-device: what was partitioned; NULL: it is none */
-    int64_t number;     /* of a sub-device, on the server; 0: it is none */
+    icd_device *root;   /* of a sub-device: the device of which it is a part; else itself */
+    icd_device *parent; /* reference, of a sub-device: what was partitioned; NULL: a root device */
+    int64_t number;     /* of a sub-device, on the server; 0: a root device */
     icd_server *server;
     int node;
     bool described; /* its server has said what it is */

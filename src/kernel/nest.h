@@ -48,6 +48,8 @@ dcli_nest dcli_nest_start(dcli_text *out, const dcli_body *body, dcli_form form,
 void dcli_nest_row(dcli_nest *nest);
 /** Emit the loops over the row's box, with the body in the innermost one, for CPUs; after dcli_nest_row(). */
 void dcli_emit_plain_nest(dcli_nest *nest);
+/** Emit two such nests, behind the text `if (CONDITION`: one for rows in which the condition holds, one for the others. */
+void dcli_emit_either_nest(dcli_nest *holds, dcli_nest *otherwise);
 /** Emit the loop over the innermost axis of a reduction, in strips that fit the buffers of its results. */
 void dcli_emit_reduced_line(dcli_nest *nest);
 /** Emit the loops of a body for which dcli_keyed_folds() is true. */

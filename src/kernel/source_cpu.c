@@ -657,17 +657,23 @@ static void emit_unit_kernel(dcli_nest *nest)
     dcli_text_put(nest->out, "    }\n");
 }
 
+void dcli_emit_either_nest(dcli_nest *holds, dcli_nest *otherwise)
+{
+    dcli_text_put(holds->out, ") {\n");
+    dcli_emit_plain_nest(holds);
+    dcli_text_put(otherwise->out, "    } else {\n");
+    dcli_emit_plain_nest(otherwise);
+    dcli_text_put(otherwise->out, "    }\n");
+}
+
 /* Emit the nest twice: for rows whose reads stay inside, and with checks. */
 static void emit_edges(dcli_nest *nest)
 {
     dcli_nest plain = *nest;
     plain.plain = true;
     dcli_emit_edges_test(nest);
-    dcli_text_put(nest->out, "    if (dcl_plain) {\n");
-    dcli_emit_plain_nest(&plain);
-    dcli_text_put(nest->out, "    } else {\n");
-    dcli_emit_plain_nest(nest);
-    dcli_text_put(nest->out, "    }\n");
+    dcli_text_put(nest->out, "    if (dcl_plain");
+    dcli_emit_either_nest(&plain, nest);
 }
 
 static void emit_kernel(dcli_text *out, const dcli_body *body, dcli_variant variant)

@@ -36,11 +36,7 @@ static void emit_nest(dcli_nest *nest)
     follows.follows = true;
     dcli_text_put(nest->out, "    if (true");
     dcli_emit_followers_test(nest);
-    dcli_text_put(nest->out, ") {\n");
-    dcli_emit_plain_nest(&follows);
-    dcli_text_put(nest->out, "    } else {\n");
-    dcli_emit_plain_nest(nest);
-    dcli_text_put(nest->out, "    }\n");
+    dcli_emit_either_nest(&follows, nest);
 }
 
 static void emit_function(dcli_text *out, const dcli_body *body, dcli_variant variant, int64_t code)

@@ -54,8 +54,8 @@ static bool read_word(const struct view *words, int64_t e, int64_t *word_out)
     return true;
 }
 
-/* Merge the partial results with the right stamp. @return false: one is missing or invalid, or the scalars are none that the runtime
- * passes. */
+/* Merge the partial results with the right stamp. @return false: one is missing or invalid, or the runtime does not pass such
+ * scalars. */
 static bool merge(const dcli_job *job, const struct view *words, dcl_type type, dcli_partial *all_out)
 {
     const dcli_scalar *value = job->entry->operation.value;

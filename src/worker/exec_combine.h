@@ -9,8 +9,8 @@
 bool dcli_combine_is_possible(const dcli_worker *worker, const dcli_job *job, const dcli_prepared *prepared);
 
 /** Run such a batch.
- *  @param done_out  false: nothing was written, and the batch must be launched, because the result is a NaN, or some partial result is none
- *                   that kernels could have made. */
+ *  @param done_out  false: nothing was written, and the batch must be launched, because the result is a NaN, or no kernel makes such a partial
+ *                   result. */
 dcl_status dcli_combine_run(dcli_worker *worker, const dcli_job *job, const dcli_prepared *prepared, bool *done_out);
 
 #endif

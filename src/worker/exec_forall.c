@@ -831,6 +831,24 @@ static int free_sum(const dcli_as_node *own)
     return sum < DCLI_MEASURES ? sum : -1;
 }
 
+/* Launch a batch that is not in a series. */
+static dcl_status launch_alone(dcli_worker *worker, dcli_prepared *prepared, dcli_running *running)
+{
+    dcli_as_node *own = worker->as_node;
+    const dcli_body *body = running->job.entry->kernel->body;
+    bool first = own->running_first == own->running_count;
+    dcli_exec_watch_beside(worker, 0);
+    dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, body->text);
+    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running->kernel));
+    dcl_status status = start(worker, prepared, running);
+    own->passing += running->passes != NULL && running->passes_to_parts;
+    add_running(worker, running);
+    own->measuring |= running->elements > 0 ? 1u << running->sum : 0;
+    if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
+        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, body->text);
+    return status;
+}
+
 static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batch, dcli_start *start_out)
 {
     dcli_as_node *own = worker->as_node;
@@ -886,17 +904,7 @@ static dcl_status run_job(dcli_worker *worker, const dcli_job *job, int64_t batc
         running.elements = prepared->elements;
         running.units = prepared->units;
     }
-    bool first = own->running_first == own->running_count;
-    dcli_exec_watch_beside(worker, 0);
-    dcli_watch_announce(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    dcli_watch_kernel(worker->terms.watch, DCLI_COMPUTING, dcli_exec_only_kernel(own, running.kernel));
-    status = start(worker, prepared, &running);
-    own->passing += running.passes != NULL && running.passes_to_parts;
-    add_running(worker, &running);
-    own->measuring |= running.elements > 0 ? 1u << running.sum : 0;
-    if (first) /* after start(), so that a driver that hangs in starting a kernel counts as silent */
-        dcli_watch_activity(worker->terms.watch, DCLI_COMPUTING, entry->kernel->body->text);
-    return status;
+    return launch_alone(worker, prepared, &running);
 }
 
 dcl_status dcli_exec_forall(dcli_worker *worker, dcli_entry *entry, int64_t batch, dcli_start *start_out)

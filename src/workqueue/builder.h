@@ -153,7 +153,7 @@ typedef struct dcli_builder {
                                                    regions: an access by keys has the same one in all works */
 } dcli_builder;
 
-/** Memory that a thread uses for one plan after the other, and what it knows of the last operation. */
+/* dcli_planner of plan.h. */
 struct dcli_planner {
     dcli_builder builder;
     dcli_accesses accesses;

@@ -32,8 +32,8 @@ enum {
     DCLI_MANY_ELEMENTS = 16384
 };
 
-/** Memory that one thread uses for one plan after the other, and what it knows of the operation that it planned last:
- *  a node plans an operation for itself, and then for each peer. */
+/** What a thread keeps between plans: memory for lists, and facts about the accesses of the last operation. A node plans
+ *  each operation several times: for itself, and for each peer. */
 typedef struct dcli_planner dcli_planner; /* defined in builder.h */
 
 /** Parameters of planning besides the operation; the same on all nodes of a session, except local_bytes, on which no

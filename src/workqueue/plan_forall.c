@@ -624,9 +624,8 @@ static bool shifts_may_meet(const dcli_shifts *shifts, const dcl_box *box, const
     return true;
 }
 
-/* In a plan for a pair: whether the indices of a box access nothing that the other node owns. Then the box adds nothing
- * to the plan: how other boxes are cut, and what they still need of that node, does not depend on it. A "no" may be
- * wrong. */
+/* In a plan for a pair: whether the indices of a box access nothing that the other node owns. Such a box is left out of the
+ * plan, because other boxes are planned in the same way without it. A "no" may be wrong. */
 static bool is_apart(const dcli_builder *builder, const dcl_box *box)
 {
     bool apart = true;
@@ -725,7 +724,8 @@ static dcl_status find_accesses(const dcli_operation *operation, dcli_accesses *
     return DCL_OK;
 }
 
-/* Find out of which arrays an element may be needed twice, and whether footprints contain more than what is read. */
+/* Note for each array whether one element may be needed twice; and note whether a footprint has elements that are not
+ * read. */
 static void look_at_accesses(dcli_builder *builder)
 {
     const dcli_body *body = builder->operation->body;

@@ -1,5 +1,5 @@
-/* fuzz/message_fuzz.c - packing and unpacking. The first byte of an input says of which kind a message is that the rest is made
- * into, field by field; what is left of it then breaks the packed bytes. Or it says that the rest is bytes as they come. The
+/* fuzz/message_fuzz.c - packing and unpacking. The first byte of an input is the kind of a message. The message's fields are
+ * made of the next bytes, and the last ones change its packed bytes. Or the first byte says that the rest are packed bytes. The
  * number of the version, if it is one byte, is replaced by DCLI_PROTOCOL then, so that recorded inputs stay valid; but not
  * after a first byte 0. */
 #include <stdlib.h>
@@ -71,7 +71,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_input input = {data, data + size};
     int kind = fuzz_byte(&input);
     if (kind == 0 || kind >= DCLI_MSG_KIND_COUNT) {
-        (kind == 0 ? fuzz_try_bytes : try_as_own_version)(input.at, (size_t)(input.end - input.at));
+        size_t bytes = (size_t)(input.end - input.at);
+        if (kind == 0)
+            fuzz_try_bytes(input.at, bytes);
+        else
+            try_as_own_version(input.at, bytes);
         return 0;
     }
     dcli_message message = {.kind = (dcli_message_kind)kind};

@@ -250,7 +250,7 @@ static const row rows[] = {
     {"a context of a buffer", {{DCLI_CL_CONTEXT, 9, WORDS(1)}}, "an unknown sub-device", 0},
     {"a buffer of a queue's", {{DCLI_CL_BUFFER, 9, NUMBERS(1, 64, QUEUE)}}, "an unknown context", 0},
     {"a program of no context", {{DCLI_CL_SOURCE, 9, NUMBERS(7, 8)}}, "an unknown context", 0},
-    {"a queue of a sub-device that is none", {{DCLI_CL_QUEUE, 9, NUMBERS(0, 0, 8)}}, "an unknown sub-device", 0},
+    {"a queue of an unknown sub-device", {{DCLI_CL_QUEUE, 9, NUMBERS(0, 0, 8)}}, "an unknown sub-device", 0},
     {"a context released before what was made in it",
      {{DCLI_CL_CONTEXT, 9, WORDS(0)},
       {DCLI_CL_BUFFER, 10, NUMBERS(1, 64, 9)},

@@ -83,7 +83,30 @@ Test(partners, pairs_of_random_programs_have_the_chunks_of_full_plans)
         compare_program(seed, false);
     for (uint64_t seed = first; seed < first + PROGRAMS / 4; seed++)
         compare_program(seed, true);
-    compare_program(30308134, false); /* a node with fewer elements than tiles, most of which are empty */
+}
+
+/* Nodes whose elements fit a batch, but which have more tiles than a batch has bytes, because most of them are empty. */
+Test(partners, empty_tiles_make_no_batches)
+{
+    dcl_grid grid = dcl_grid_2d(DCL_INT8, 23, 29);
+    const dcli_layout *layout = test_layout("rows:block(22x2);block=1x4;tile=1x25;nodes=7-10", 12, &grid);
+    bool some = false;
+    for (int64_t bytes = 8; bytes <= 4096; bytes *= 2) {
+        dcli_operation *operation = TEST_FORALL(3, "C(i,j) = A(22 - i, 28 - j);", {DCL_ACCESS_OUT, "C", 1, layout},
+                                                {DCL_ACCESS_IN, "A", 2, layout});
+        dcli_plan_terms terms = {.node_count = 12,
+                                 .ways = test_ways(false),
+                                 .batch_bytes = bytes,
+                                 .chunk_bytes = 1 << 16,
+                                 .pool_bytes = 1 << 20};
+        compare("empty tiles", operation, &terms, 1);
+        for (int n = 0; n < 12; n++) {
+            int64_t owned = dcli_layout_place(layout, n) >= 0 ? dcli_layout_owned(layout, n) : 0;
+            some |= owned > 0 && owned <= bytes && dcli_layout_tile_count(layout, n) > bytes;
+        }
+    }
+    cr_expect(some, "no node has so many tiles");
+    test_ops_free();
 }
 
 /* Stencils whose footprints overlap each other, and meet several owners: what is needed already is cut out of them, and

@@ -516,8 +516,8 @@ static void expect_batches(const char *what, const dcli_operation *operation, in
     expect_batches_by(what, operation, self, test_ways(in_place), local_bytes, expected);
 }
 
-/* On GPUs that read each other's memory, the batch of a border is the second of three. The third one has what is checked at
- * the edges of the grid, or half of the own elements. An operation that reads much of others has one batch. */
+/* On GPUs that read each other's memory, a plan has three batches, and the second one is the border. The third one has what is
+ * checked at the edges of the grid, or half of the own elements. An operation that reads much of others has one batch. */
 Test(plan, gpus_read_borders_early_and_halves_at_once)
 {
     enum { CAN = DCLI_CAN_READ_GPUS | DCLI_CAN_SHOW_GPU | DCLI_CAN_REGISTER };
