@@ -7,9 +7,9 @@
  *
  * Launch + finish, queued launches (100 and one finish, time of the enqueueing alone and of all), 64 MiB written and read. Minima of
  * many rounds: other programs on the host only add to them. They may do so for a second, longer than six rounds of transfers take.
- * Minima of two sides may come from different states of the host, so medians of comparisons within a round are printed, too. Other
- * programs that run at the same time disturb single rounds of either side, so for transfers the lower quartiles of both sides are
- * compared as well.
+ * Minima of two sides may come from different states of the host, so medians of comparisons within a round are printed, too, and the
+ * medians of both sides and of the network. Other programs that run at the same time disturb single rounds of either side, so for
+ * transfers the lower quartiles of both sides are compared as well.
  *
  * Beside them, what the network costs without OpenCL: bench/bare.h. */
 #define CL_TARGET_OPENCL_VERSION 120
@@ -37,6 +37,7 @@ typedef struct transfers {
 /* Comparisons of the platform DCL with the native device and with the bare network, in each round. */
 typedef struct comparison {
     double launch_us[ROUNDS], queued_us[ROUNDS]; /* DCL - native */
+    double dcl_us[ROUNDS], native_us[ROUNDS], ping_us[ROUNDS], wake_us[ROUNDS];
     transfers native, network;
 } comparison;
 
@@ -165,6 +166,9 @@ static void report_rounds(comparison *c, bool native)
     if (native) {
         printf("DCL - native in the same round, medians: launch + finish %.1f us, queued launch %.2f us\n",
                median(c->launch_us, ROUNDS), median(c->queued_us, ROUNDS));
+        printf("medians: launch + finish natively %.1f us, by DCL %.1f us; ping %.1f us, wake-up of a thread %.1f us\n",
+               median(c->native_us, ROUNDS), median(c->dcl_us, ROUNDS), median(c->ping_us, ROUNDS),
+               median(c->wake_us, ROUNDS));
         report_transfers(&c->native, "native");
     }
     report_transfers(&c->network, "ZeroMQ");
@@ -212,7 +216,10 @@ int main(int argc, char *argv[])
                 measure_launches(&sides[s]);
         rounds.launch_us[round] = sides[1].last_launch_us - sides[0].last_launch_us;
         rounds.queued_us[round] = sides[1].last_queued_us - sides[0].last_queued_us;
+        rounds.native_us[round] = sides[0].last_launch_us;
+        rounds.dcl_us[round] = sides[1].last_launch_us;
         measure_ping(&network);
+        rounds.ping_us[round] = network.last_ping_us;
     }
     for (int round = 0; round < LARGE_ROUNDS; round++) {
         for (int s = 0; s < 2; s++)
@@ -224,7 +231,10 @@ int main(int argc, char *argv[])
             compare_transfers(&rounds.network, round, &sides[1], network.last_write_s, network.last_read_s);
         }
     }
-    measure_wakes(&network);
+    for (int round = 0; round < ROUNDS; round++) {
+        measure_wakes(&network);
+        rounds.wake_us[round] = network.last_wake_us;
+    }
     for (int s = 0; s < 2; s++)
         if (sides[s].device != NULL)
             report(&sides[s]);

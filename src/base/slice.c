@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* struct sched_attr of the kernel, in its first version. */
@@ -19,6 +20,12 @@ enum { RESET_ON_FORK = 1 }; /* SCHED_FLAG_RESET_ON_FORK */
 
 /* The priority of the calling thread before it was raised; 0: it was not. */
 static _Thread_local int inherited;
+
+/* The calling thread's polling, in monotonic time. */
+static _Thread_local struct {
+    int64_t since_ns; /* it has polled since then without a pause */
+    int64_t last_ns;  /* it has last polled */
+} polling;
 
 static bool get(struct attributes *attributes)
 {
@@ -68,6 +75,21 @@ bool dcli_slice_shorten(void)
     attributes.flags = RESET_ON_FORK;
     attributes.runtime = DCLI_SHORT_SLICE_NS;
     return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0 && dcli_slice_of_thread() == DCLI_SHORT_SLICE_NS;
+}
+
+bool dcli_slice_rest(int64_t now_ns)
+{
+    if (inherited == 0)
+        return false;
+    if (now_ns - polling.last_ns >= DCLI_REST_NS)
+        polling.since_ns = now_ns;
+    polling.last_ns = now_ns;
+    if (now_ns - polling.since_ns < DCLI_POLL_NS)
+        return false;
+    polling.since_ns = now_ns + DCLI_REST_NS;
+    polling.last_ns = polling.since_ns;
+    nanosleep(&(struct timespec){.tv_nsec = DCLI_REST_NS}, NULL);
+    return true;
 }
 
 bool dcli_slice_is_raised(void) { return inherited > 0; }

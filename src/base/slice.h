@@ -23,6 +23,14 @@ bool dcli_slice_shorten(void);
 void dcli_slice_lower(void);
 void dcli_slice_restore(void);
 
+/** For a thread that polls for milliseconds: sleep for DCLI_REST_NS if dcli_slice_shorten() has raised its priority and it has polled for
+ *  DCLI_POLL_NS without a pause of DCLI_REST_NS. Linux stops the real-time threads of a processor for the rest of a second in which they have
+ *  run for 950 ms; a thread that polls all the time is stopped for 50 ms.
+ *  @param now_ns  the monotonic time. @return whether it has slept.
+ *  Source: Documentation/scheduler/sched-rt-group.rst of Linux, sched_rt_runtime_us. */
+bool dcli_slice_rest(int64_t now_ns);
+enum { DCLI_POLL_NS = 450000, DCLI_REST_NS = 50000 };
+
 /** Whether dcli_slice_shorten() has raised the priority of the calling thread. */
 bool dcli_slice_is_raised(void);
 

@@ -246,7 +246,8 @@ static bool answer_own(const icd_device *device, cl_device_info what, size_t siz
         *result = ICD_ANSWER(cl_device_id, device->parent != NULL ? ICD_HANDLE(cl_device_id, device->parent) : NULL);
         return true;
     case CL_DEVICE_REFERENCE_COUNT:
-        *result = ICD_ANSWER(cl_uint, device->parent != NULL ? (cl_uint)device->object.owned : 1);
+        /* The program's references, as PoCL counts; one more if only contexts and queues still need a sub-device. */
+        *result = ICD_ANSWER(cl_uint, device->object.owned > 1 ? (cl_uint)device->object.owned : 1);
         return true;
     case CL_DEVICE_AVAILABLE:
         *result = ICD_ANSWER(cl_bool, !device->root->lost);

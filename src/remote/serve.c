@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/slice.h"
 #include "remote/inside.h"
 
 static dcl_status hear_commands(dcli_remote *remote, const dcli_msg_commands *commands)
@@ -73,7 +74,9 @@ static int patience(const dcli_remote *remote, int64_t happened_ns)
                    ? DCLI_REPORTS_LATE_MS
                    : -1;
     dcli_endpoint_pause(remote->terms.endpoint);
-    return dcli_monotonic_ns() - happened_ns < ASK_NS ? 0 : PAUSE_MS;
+    int64_t now_ns = dcli_monotonic_ns();
+    dcli_slice_rest(now_ns);
+    return now_ns - happened_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 
 static dcl_status serve(dcli_remote *remote)

@@ -117,6 +117,7 @@ static int wait_for_gpu(const dcli_worker *worker)
     if (own->asked_since_ns == 0)
         own->asked_since_ns = now;
     dcli_endpoint_pause(worker->endpoint);
+    dcli_slice_rest(now);
     return now - own->asked_since_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 

@@ -64,3 +64,36 @@ Test(slice, a_real_time_thread_gets_the_next_priority)
     cr_expect_eq(priority[1], 1, "threads that it starts have the priority that it had");
     cr_expect(dcli_slice_priority() == 0 && !dcli_slice_is_raised(), "other threads keep theirs");
 }
+
+/* Poll at certain times. The first polls rest if more than 450 us have passed without a pause of 50 us. */
+static void *rest_in_thread(void *tried_out)
+{
+    const struct sched_param one = {.sched_priority = 1};
+    cr_expect(!dcli_slice_rest(1) && !dcli_slice_rest(10000000), "a thread whose priority is not raised does not rest");
+    if (pthread_setschedparam(pthread_self(), SCHED_RR, &one) != 0 || !dcli_slice_shorten())
+        return NULL;
+    *(bool *)tried_out = true;
+    int64_t now = 1000000000;
+    int rests = 0;
+    for (int n = 0; n < 45; n++)
+        rests += dcli_slice_rest(now += 10000);
+    cr_expect_eq(rests, 0, "it has polled for 440 us, and rested %d times", rests);
+    cr_expect(dcli_slice_rest(now += 10000), "it has polled for 450 us");
+    now += DCLI_REST_NS;
+    for (int n = 0; n < 90; n++)
+        rests += dcli_slice_rest(now += 10000) ? (now += DCLI_REST_NS, 1) : 0;
+    cr_expect_eq(rests, 2, "it has polled for 900 us, and rested %d times", rests);
+    for (int n = 0; n < 30; n++)
+        cr_expect(!dcli_slice_rest(now += DCLI_REST_NS), "pauses need no further rest");
+    return NULL;
+}
+
+Test(slice, a_raised_thread_that_polls_rests)
+{
+    pthread_t thread;
+    bool tried = false;
+    cr_assert_eq(pthread_create(&thread, NULL, rest_in_thread, &tried), 0);
+    pthread_join(thread, NULL);
+    if (!tried)
+        cr_skip_test("this process may not have real-time priorities");
+}

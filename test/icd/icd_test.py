@@ -27,6 +27,7 @@ import processes
 from workers import open_place
 
 SECONDS = 60
+FOUR_UNITS = {"POCL_MAX_PTHREAD_COUNT": "4", "POCL_CPU_MAX_CU_COUNT": "4"}  # of PoCL up to 3, and from 4 on
 PLACES = ["local:2", "tcp:2", "tcp-keys:2", "tcp:1"]
 
 
@@ -284,6 +285,8 @@ def check(dcl, programs, base):
             variables = {**place.variables, "OCL_ICD_VENDORS": driver}
             direct = {"TEST_DIRECT": "1"} if place.nodes > 1 else {}
             compare(native, run([f"{programs}/program"], {**variables, **direct}, work), text)
+            if text == "local:2":
+                compare(run([f"{programs}/program", "parts"], FOUR_UNITS, work), run([f"{programs}/program", "parts"], {**variables, **FOUR_UNITS}, work), text)
             few_questions(programs, {**variables, "DCL_PROGRAM": dcl}, place, work)
             few_messages(programs, {**variables, "DCL_PROGRAM": dcl}, work)
             if text == "local:2":

@@ -1147,6 +1147,64 @@ static cl_uint devices_of(cl_context context)
     return count;
 }
 
+static cl_uint count_of(cl_device_id device, cl_device_info what)
+{
+    cl_uint count = 99;
+    clGetDeviceInfo(device, what, sizeof count, &count, NULL);
+    return count;
+}
+
+/* Partition a device, and print what its parts are and into how many units the last one can be divided. */
+static void print_parts(cl_device_id device, const cl_device_partition_property list[])
+{
+    enum { MOST = 16 };
+    const cl_device_partition_property units[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+    cl_device_id part[MOST], unit[MOST];
+    cl_device_partition_property type[MOST] = {0};
+    cl_uint count = 0, units_of_last = 0;
+    size_t bytes = 0;
+    cl_int status = clCreateSubDevices(device, list, MOST, part, &count);
+    printf("parts %lx %ld: status %d,", (long)list[0], (long)list[1], status);
+    for (cl_uint p = 0; p < count; p++) {
+        printf(" %u units, at most %u parts, %u references;", count_of(part[p], CL_DEVICE_MAX_COMPUTE_UNITS),
+               count_of(part[p], CL_DEVICE_PARTITION_MAX_SUB_DEVICES), count_of(part[p], CL_DEVICE_REFERENCE_COUNT));
+        clGetDeviceInfo(part[p], CL_DEVICE_PARTITION_TYPE, sizeof type, type, &bytes);
+        for (size_t t = 0; t < bytes / sizeof type[0]; t++)
+            printf(" %lx", (long)type[t]);
+    }
+    status = count > 0 ? clCreateSubDevices(part[count - 1], units, MOST, unit, &units_of_last) : CL_SUCCESS;
+    printf("; the last one: status %d, %u\n", status, units_of_last);
+    for (cl_uint u = 0; u < units_of_last; u++)
+        clReleaseDevice(unit[u]);
+    for (cl_uint p = 0; p < count; p++)
+        clReleaseDevice(part[p]);
+}
+
+/* Partitions of a device of four units, into equal parts, by counts, and by what PoCL's devices do not support. */
+static void try_partitions(cl_device_id device)
+{
+    enum { EQUALLY = CL_DEVICE_PARTITION_EQUALLY, COUNTS = CL_DEVICE_PARTITION_BY_COUNTS };
+    static const cl_device_partition_property list[][8] = {
+        {EQUALLY, 1, 0},
+        {EQUALLY, 2, 0},
+        {EQUALLY, 3, 0}, /* one unit is left */
+        {EQUALLY, 4, 0},
+        {EQUALLY, 5, 0}, /* there are fewer */
+        {EQUALLY, 0, 0},
+        {COUNTS, 1, 3, 0, 0},
+        {COUNTS, 2, 1, 0, 0},
+        {COUNTS, 3, 2, 0, 0}, /* one unit too many */
+        {COUNTS, 1, 1, 1, 1, 0, 0},
+        {COUNTS, 1, 1, 1, 1, 1, 0, 0},
+        {COUNTS, 4, 0, 0},
+        {COUNTS, 0, 0},
+        {CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, CL_DEVICE_AFFINITY_DOMAIN_NUMA, 0},
+    };
+    printf("%u units\n", count_of(device, CL_DEVICE_MAX_COMPUTE_UNITS));
+    for (size_t l = 0; l < sizeof list / sizeof list[0]; l++)
+        print_parts(device, list[l]);
+}
+
 /* PoCL's contexts have the devices in place of their sub-devices, so some questions are for DCL's only. */
 static void try_sub_devices(cl_device_id first, cl_device_id second)
 {
@@ -1155,9 +1213,8 @@ static void try_sub_devices(cl_device_id first, cl_device_id second)
     cl_device_id part[MOST];
     cl_uint count = 0, again = 0;
     cl_int status = clCreateSubDevices(first, units, MOST, part, &count);
-    cl_uint has = 0;
-    clGetDeviceInfo(first, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof has, &has, NULL);
-    if (has < 2) { /* a device of `local:N` may have one unit, and the native one more: both print the same */
+    if (count_of(first, CL_DEVICE_MAX_COMPUTE_UNITS) <
+        2) { /* a device of `local:N` may have one unit, and the native one more: both print the same */
         say("sub-devices", count <= 1);
         say("a context of two sub-devices", true);
         say("a sub-device beside a device", true);
@@ -1195,6 +1252,7 @@ static void try_sub_devices(cl_device_id first, cl_device_id second)
     for (cl_uint p = 0; p < count; p++)
         right = right && clReleaseDevice(part[p]) == CL_SUCCESS;
     right = right && clReleaseDevice(part[0]) == CL_SUCCESS;
+    right = right && (!driven || count_of(part[1], CL_DEVICE_REFERENCE_COUNT) == 1); /* the context has it */
     clReleaseContext(s.context);
     right = right && (!driven || clReleaseDevice(part[0]) == CL_INVALID_DEVICE);
     say("a sub-device beside a device", right);
@@ -1510,6 +1568,14 @@ int main(int count, char **list)
         return try_needs(devices[0], devices[1], atol(list[2]));
     if (count == 2 && strcmp(list[1], "apart") == 0 && found > 1)
         return try_apart(devices[0], devices[1]);
+    if (count == 2 && strcmp(list[1], "parts") == 0) {
+        open_setting(devices[found - 1]);
+        try_partitions(devices[0]);
+        try_sub_devices(devices[0], devices[found - 1]);
+        close_setting();
+        printf("%s\n", failures == 0 ? "all right" : "something is wrong");
+        return failures != 0;
+    }
     if (count == 2 && strcmp(list[1], "limits") == 0) {
         open_setting(devices[0]);
         int result = try_limits();
