@@ -9,28 +9,14 @@
  *
  * On one embedded node and on local:2, default maps. Timed: from the first call until the result is in the program's memory, or, of
  * kmeans, blur, nbody, product and mandelbrot, until the nodes have it; arrays made and bodies compiled before. Results are compared
- * first. At the end: the geometric mean of the ratios, without "fused". */
+ * first. At the end: the geometric mean of the ratios, without "fused". The loops are compiled with -ffp-contract=off, as DCL rounds each
+ * product; "contracted" are the same loops compiled with -ffp-contract=fast, which are measured in the same rounds. */
 #include <math.h>
 
 #include "common.h"
+#include "programs.h"
 
-enum {
-    HEAT = 2048,
-    HEAT_STEPS = 500,
-    EVERY = 50,
-    EDGE = 1024,
-    STEPS = 100,
-    POINTS = 1000000,
-    CENTRES = 16,
-    AXES = 8,
-    GROUPINGS = 5,
-    ROWS = 3000,
-    COLUMNS = 4000,
-    BODIES = 16384,
-    ORDER = 2048,
-    PICTURE = 2000,
-    MOST_ROUNDS = 31
-};
+enum { MOST_ROUNDS = 31 };
 
 static float *new_floats(long count)
 {
@@ -43,13 +29,6 @@ static float *new_floats(long count)
 }
 
 /* ---- heat ------------------------------------------------------------------------------------------------------------ */
-
-struct heat {
-    dcl_cluster *cluster;
-    dcl_array *U, *V, *change;
-    float *u, *v, *found;
-    double plain_change, dcl_change;
-};
 
 static dcl_status heat_step(void *user, int64_t n)
 {
@@ -73,35 +52,6 @@ static void dcl_heat(void *user)
     check(dcl_read(h->change, NULL, &h->dcl_change, NULL) == DCL_OK && dcl_status_of(h->cluster) == DCL_OK, "dcl_read");
 }
 
-static void plain_heat(void *user)
-{
-    struct heat *h = user;
-#pragma omp parallel for
-    for (long i = 0; i < HEAT; i++)
-        for (long j = 0; j < HEAT; j++)
-            h->u[i * HEAT + j] = h->v[i * HEAT + j] = i == 0 ? 100 : 0;
-    for (int n = 0; n < HEAT_STEPS; n++) {
-        const float *restrict u = h->u;
-        float *restrict v = h->v;
-#pragma omp parallel for
-        for (long i = 1; i < HEAT - 1; i++)
-            for (long j = 1; j < HEAT - 1; j++) {
-                const float *at = u + i * HEAT + j;
-                v[i * HEAT + j] = 0.25F * (at[-HEAT] + at[HEAT] + at[-1] + at[1]);
-            }
-        if ((n + 1) % EVERY == 0) {
-            double sum = 0;
-#pragma omp parallel for simd reduction(+ : sum)
-            for (long e = 0; e < (long)HEAT * HEAT; e++)
-                sum += (double)((v[e] - u[e]) * (v[e] - u[e]));
-            h->plain_change = sum;
-        }
-        float *other = h->u;
-        h->u = h->v;
-        h->v = other;
-    }
-}
-
 static bool same_heat(void *user)
 {
     struct heat *h = user;
@@ -111,13 +61,6 @@ static bool same_heat(void *user)
 }
 
 /* ---- conjugate gradient ---------------------------------------------------------------------------------------------- */
-
-struct gradient {
-    dcl_cluster *cluster;
-    dcl_array *X, *R, *P, *Q, *rho, *before, *pq;
-    float *x, *r, *p, *q;
-    double dcl_rho, plain_rho;
-};
 
 static dcl_status gradient_step(void *user, int64_t n)
 {
@@ -151,89 +94,6 @@ static void dcl_gradient(void *user)
     check(dcl_read(g->rho, NULL, &g->dcl_rho, NULL) == DCL_OK && dcl_status_of(g->cluster) == DCL_OK, "dcl_read");
 }
 
-static inline float laplacian(const float *p, long i, long j)
-{
-    const float *at = p + i * EDGE + j;
-    return 4 * at[0] - (i > 0 ? at[-EDGE] : 0) - (i < EDGE - 1 ? at[EDGE] : 0) - (j > 0 ? at[-1] : 0) -
-           (j < EDGE - 1 ? at[1] : 0);
-}
-
-static double begin_plain(struct gradient *g)
-{
-    double rho = 0;
-#pragma omp parallel for reduction(+ : rho)
-    for (long i = 0; i < EDGE; i++)
-        for (long j = 0; j < EDGE; j++) {
-            long e = i * EDGE + j;
-            g->x[e] = 0;
-            g->r[e] = g->p[e] = (float)((7 * i + 13 * j) % 17 - 8);
-            rho += (double)(g->r[e] * g->r[e]);
-        }
-    return rho;
-}
-
-static void plain_gradient(void *user)
-{
-    struct gradient *g = user;
-    float *restrict x = g->x, *restrict r = g->r, *restrict p = g->p, *restrict q = g->q;
-    double rho = begin_plain(g);
-    for (int n = 0; n < STEPS; n++) {
-        double pq = 0, next = 0;
-#pragma omp parallel for
-        for (long i = 0; i < EDGE; i++)
-            for (long j = 0; j < EDGE; j++)
-                q[i * EDGE + j] = laplacian(p, i, j);
-#pragma omp parallel for simd reduction(+ : pq)
-        for (long e = 0; e < (long)EDGE * EDGE; e++)
-            pq += (double)(p[e] * q[e]);
-        float alpha = (float)(rho / pq);
-#pragma omp parallel for simd
-        for (long e = 0; e < (long)EDGE * EDGE; e++) {
-            x[e] += alpha * p[e];
-            r[e] -= alpha * q[e];
-        }
-#pragma omp parallel for simd reduction(+ : next)
-        for (long e = 0; e < (long)EDGE * EDGE; e++)
-            next += (double)(r[e] * r[e]);
-        float beta = (float)(next / rho);
-        rho = next;
-#pragma omp parallel for simd
-        for (long e = 0; e < (long)EDGE * EDGE; e++)
-            p[e] = r[e] + beta * p[e];
-    }
-    g->plain_rho = rho;
-}
-
-static void fused_gradient(void *user)
-{
-    struct gradient *g = user;
-    float *restrict x = g->x, *restrict r = g->r, *restrict p = g->p, *restrict q = g->q;
-    double rho = begin_plain(g);
-    for (int n = 0; n < STEPS; n++) {
-        double pq = 0, next = 0;
-#pragma omp parallel for reduction(+ : pq)
-        for (long i = 0; i < EDGE; i++)
-#pragma omp simd reduction(+ : pq)
-            for (long j = 0; j < EDGE; j++) {
-                q[i * EDGE + j] = laplacian(p, i, j);
-                pq += (double)(p[i * EDGE + j] * q[i * EDGE + j]);
-            }
-        float alpha = (float)(rho / pq);
-#pragma omp parallel for simd reduction(+ : next)
-        for (long e = 0; e < (long)EDGE * EDGE; e++) {
-            x[e] += alpha * p[e];
-            r[e] -= alpha * q[e];
-            next += (double)(r[e] * r[e]);
-        }
-        float beta = (float)(next / rho);
-        rho = next;
-#pragma omp parallel for simd
-        for (long e = 0; e < (long)EDGE * EDGE; e++)
-            p[e] = r[e] + beta * p[e];
-    }
-    g->plain_rho = rho;
-}
-
 static bool same_gradient(void *user)
 {
     struct gradient *g = user; /* sums differ in their last bits, which a conjugate gradient makes larger */
@@ -241,12 +101,6 @@ static bool same_gradient(void *user)
 }
 
 /* ---- k-means --------------------------------------------------------------------------------------------------------- */
-
-struct kmeans {
-    dcl_cluster *cluster;
-    dcl_array *X, *label, *C, *S, *n;
-    float *x, c[CENTRES][AXES], found[CENTRES][AXES];
-};
 
 static void dcl_kmeans(void *user)
 {
@@ -271,39 +125,6 @@ static void dcl_kmeans(void *user)
     check(dcl_read(C, NULL, k->found, NULL) == DCL_OK, "dcl_read");
 }
 
-static void plain_kmeans(void *user)
-{
-    struct kmeans *k = user;
-    for (int c = 0; c < CENTRES; c++)
-        for (int d = 0; d < AXES; d++)
-            k->c[c][d] = (float)((c * 31 + d * 17) % 64);
-    for (int step = 0; step < GROUPINGS; step++) {
-        double sum[CENTRES * AXES] = {0};
-        int n[CENTRES] = {0};
-#pragma omp parallel for reduction(+ : sum[:CENTRES * AXES], n[:CENTRES])
-        for (long i = 0; i < POINTS; i++) {
-            const float *x = k->x + i * AXES;
-            float least = INFINITY;
-            int best = 0;
-            for (int c = 0; c < CENTRES; c++) {
-                float s = 0;
-                for (int d = 0; d < AXES; d++)
-                    s += (x[d] - k->c[c][d]) * (x[d] - k->c[c][d]);
-                if (s < least) {
-                    least = s;
-                    best = c;
-                }
-            }
-            for (int d = 0; d < AXES; d++)
-                sum[best * AXES + d] += (double)x[d];
-            n[best]++;
-        }
-        for (int e = 0; e < CENTRES * AXES; e++)
-            if (n[e / AXES] > 0)
-                k->c[e / AXES][e % AXES] = (float)(sum[e] / n[e / AXES]);
-    }
-}
-
 static bool same_kmeans(void *user)
 {
     struct kmeans *k = user;
@@ -314,12 +135,6 @@ static bool same_kmeans(void *user)
 }
 
 /* ---- blur ------------------------------------------------------------------------------------------------------------ */
-
-struct blur {
-    dcl_cluster *cluster;
-    dcl_array *A, *G, *B;
-    float *a, *b, *found, weight[5][5];
-};
 
 static void dcl_blur(void *user)
 {
@@ -336,33 +151,6 @@ static void dcl_blur(void *user)
     check(dcl_wait(u->cluster) == DCL_OK, "dcl_wait");
 }
 
-static inline long limited(long index, long count) { return index < 0 ? 0 : index < count ? index : count - 1; }
-
-static void plain_blur(void *user)
-{
-    struct blur *u = user;
-    const float *restrict a = u->a;
-    float *restrict b = u->b;
-#pragma omp parallel for
-    for (long i = 0; i < ROWS; i++) {
-        bool inside = i >= 2 && i < ROWS - 2;
-        for (long j = 0; j < COLUMNS; j = inside && j == 1 ? COLUMNS - 2 : j + 1) { /* the edges */
-            float s = 0;
-            for (int d = -2; d <= 2; d++)
-                for (int e = -2; e <= 2; e++)
-                    s += u->weight[d + 2][e + 2] * a[limited(i + d, ROWS) * COLUMNS + limited(j + e, COLUMNS)];
-            b[i * COLUMNS + j] = s;
-        }
-        for (long j = 2; j < COLUMNS - 2 && inside; j++) {
-            float s = 0;
-            for (int d = -2; d <= 2; d++)
-                for (int e = -2; e <= 2; e++)
-                    s += u->weight[d + 2][e + 2] * a[(i + d) * COLUMNS + j + e];
-            b[i * COLUMNS + j] = s;
-        }
-    }
-}
-
 static bool same_blur(void *user)
 {
     struct blur *u = user;
@@ -375,12 +163,6 @@ static bool same_blur(void *user)
 
 /* ---- bodies ---------------------------------------------------------------------------------------------------------- */
 
-struct bodies {
-    dcl_cluster *cluster;
-    dcl_array *x, *y, *z, *ax, *ay, *az;
-    float *px, *py, *pz, *pax, *pay, *paz, *found;
-};
-
 static void dcl_bodies(void *user)
 {
     struct bodies *b = user;
@@ -392,27 +174,6 @@ static void dcl_bodies(void *user)
                "ax(i) += weight * dx; ay(i) += weight * dy; az(i) += weight * dz;",
                DCL_OUT(ax), DCL_OUT(ay), DCL_OUT(az), DCL_IN(x), DCL_IN(y), DCL_IN(z), DCL_VALUE(soft));
     check(dcl_wait(b->cluster) == DCL_OK, "dcl_wait");
-}
-
-static void plain_bodies(void *user)
-{
-    struct bodies *b = user;
-    const float soft = 0.001F, *restrict x = b->px, *restrict y = b->py, *restrict z = b->pz;
-#pragma omp parallel for
-    for (long i = 0; i < BODIES; i++) {
-        float ax = 0, ay = 0, az = 0;
-#pragma omp simd reduction(+ : ax, ay, az)
-        for (long j = 0; j < BODIES; j++) {
-            float dx = x[j] - x[i], dy = y[j] - y[i], dz = z[j] - z[i];
-            float r = dx * dx + dy * dy + dz * dz + soft, weight = 1 / (r * sqrtf(r));
-            ax += weight * dx;
-            ay += weight * dy;
-            az += weight * dz;
-        }
-        b->pax[i] = ax;
-        b->pay[i] = ay;
-        b->paz[i] = az;
-    }
 }
 
 static bool same_bodies(void *user)
@@ -430,32 +191,12 @@ static bool same_bodies(void *user)
 
 /* ---- product --------------------------------------------------------------------------------------------------------- */
 
-struct product {
-    dcl_cluster *cluster;
-    dcl_array *A, *B, *C;
-    float *a, *b, *c, *found;
-};
-
 static void dcl_product(void *user)
 {
     struct product *p = user;
     dcl_array *A = p->A, *B = p->B, *C = p->C;
     dcl_reduce(p->cluster, "C(i,j) += A(i,k) * B(k,j);", DCL_OUT(C), DCL_IN(A), DCL_IN(B));
     check(dcl_wait(p->cluster) == DCL_OK, "dcl_wait");
-}
-
-static void plain_product(void *user)
-{
-    struct product *p = user;
-    const float *restrict a = p->a, *restrict b = p->b;
-    float *restrict c = p->c;
-#pragma omp parallel for
-    for (long i = 0; i < ORDER; i++) {
-        memset(c + i * ORDER, 0, ORDER * sizeof *c);
-        for (long k = 0; k < ORDER; k++)
-            for (long j = 0; j < ORDER; j++)
-                c[i * ORDER + j] += a[i * ORDER + k] * b[k * ORDER + j];
-    }
 }
 
 static bool same_product(void *user)
@@ -469,12 +210,6 @@ static bool same_product(void *user)
 }
 
 /* ---- Mandelbrot ------------------------------------------------------------------------------------------------------ */
-
-struct mandelbrot {
-    dcl_cluster *cluster;
-    dcl_array *S;
-    uint16_t *s, *found;
-};
 
 static void dcl_mandelbrot(void *user)
 {
@@ -493,24 +228,6 @@ static void dcl_mandelbrot(void *user)
     check(dcl_wait(m->cluster) == DCL_OK, "dcl_wait");
 }
 
-static void plain_mandelbrot(void *user)
-{
-    struct mandelbrot *m = user;
-#pragma omp parallel for schedule(dynamic, 8)
-    for (int i = 0; i < PICTURE; i++)
-        for (int j = 0; j < PICTURE; j++) {
-            const float u = (float)j * 0.0015F - 2.25F, v = (float)i * 0.0015F - 1.5F;
-            float x = 0, y = 0;
-            int n = 0;
-            for (; n < 1000 && x * x + y * y < 4; n++) {
-                const float t = x * x - y * y + u;
-                y = 2 * x * y + v;
-                x = t;
-            }
-            m->s[(long)i * PICTURE + j] = (uint16_t)n;
-        }
-}
-
 static bool same_mandelbrot(void *user)
 {
     struct mandelbrot *m = user;
@@ -520,32 +237,47 @@ static bool same_mandelbrot(void *user)
 
 /* ---- measuring ------------------------------------------------------------------------------------------------------- */
 
-static double logarithms; /* of the ratios of a place, summed */
-static int ratios;
+struct logarithms { /* of the ratios of a place, summed */
+    double separate, contracted;
+    int ratios;
+};
+static struct logarithms sums;
+
+static double time_of(void (*program)(void *), void *user)
+{
+    double began = now_ms();
+    program(user);
+    return now_ms() - began;
+}
+
+static void rest(void) /* until OpenMP's threads sleep */ { nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); }
 
 static void compare(const char *what, const char *where, int rounds, void *user, void (*ours)(void *),
-                    void (*theirs)(void *), bool (*same)(void *))
+                    void (*theirs)(void *), void (*contracted)(void *), bool (*same)(void *))
 {
-    double dcl[MOST_ROUNDS], openmp[MOST_ROUNDS];
+    double dcl[MOST_ROUNDS], openmp[MOST_ROUNDS], others[MOST_ROUNDS];
     for (int r = -1; r < rounds; r++) {
-        double began = now_ms();
-        ours(user);
-        dcl[r < 0 ? 0 : r] = now_ms() - began;
-        began = now_ms();
-        theirs(user);
-        openmp[r < 0 ? 0 : r] = now_ms() - began;
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* until OpenMP's threads sleep */
+        int at = r < 0 ? 0 : r;
+        dcl[at] = time_of(ours, user);
+        openmp[at] = time_of(theirs, user);
+        rest();
         if (r < 0)
             check(same(user), "the results differ");
+        others[at] = time_of(contracted, user);
+        rest();
     }
-    double mine = median(rounds, dcl), plain = median(rounds, openmp);
-    printf("%s, %s: dcl %.1f ms, OpenMP %.1f ms, dcl / OpenMP %.2f (medians of %d; fastest: %.1f, %.1f, %.2f)\n", what,
-           where, mine, plain, mine / plain, rounds, dcl[0], openmp[0], dcl[0] / openmp[0]);
+    double mine = median(rounds, dcl), plain = median(rounds, openmp), other = median(rounds, others);
+    printf("%s, %s: dcl %.1f ms, OpenMP %.1f ms, dcl / OpenMP %.2f; contracted %.1f ms, %.2f (medians of %d; fastest: "
+           "%.1f, "
+           "%.1f, %.2f; %.1f, %.2f)\n",
+           what, where, mine, plain, mine / plain, other, mine / other, rounds, dcl[0], openmp[0], dcl[0] / openmp[0],
+           others[0], dcl[0] / others[0]);
     fflush(stdout);
     if (strstr(what, "fused") != NULL)
         return;
-    logarithms += log(mine / plain);
-    ratios++;
+    sums.separate += log(mine / plain);
+    sums.contracted += log(mine / other);
+    sums.ratios++;
 }
 
 static void run_heat(dcl_cluster *cluster, const char *where, int rounds)
@@ -559,7 +291,7 @@ static void run_heat(dcl_cluster *cluster, const char *where, int rounds)
                      .u = new_floats((long)HEAT * HEAT),
                      .v = new_floats((long)HEAT * HEAT),
                      .found = new_floats((long)HEAT * HEAT)};
-    compare("heat", where, rounds, &h, dcl_heat, plain_heat, same_heat);
+    compare("heat", where, rounds, &h, dcl_heat, openmp_separate.heat, openmp_contracted.heat, same_heat);
     free(h.u);
     free(h.v);
     free(h.found);
@@ -589,8 +321,10 @@ static void run_gradient(dcl_cluster *cluster, const char *where, int rounds)
                          0,
                          0};
     dcl_array *made[] = {g.X, g.R, g.P, g.Q, g.rho, g.before, g.pq};
-    compare("gradient", where, rounds, &g, dcl_gradient, plain_gradient, same_gradient);
-    compare("gradient, OpenMP fused", where, rounds, &g, dcl_gradient, fused_gradient, same_gradient);
+    compare("gradient", where, rounds, &g, dcl_gradient, openmp_separate.gradient, openmp_contracted.gradient,
+            same_gradient);
+    compare("gradient, OpenMP fused", where, rounds, &g, dcl_gradient, openmp_separate.fused_gradient,
+            openmp_contracted.fused_gradient, same_gradient);
     for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
         dcl_release(made[k]);
     free(g.x);
@@ -625,7 +359,7 @@ static void run_kmeans(dcl_cluster *cluster, const char *where, int rounds)
                      DCL_OUT(X)) == DCL_OK,
           "dcl_forall");
     check(dcl_read(X, NULL, k.x, NULL) == DCL_OK, "dcl_read");
-    compare("kmeans", where, rounds, &k, dcl_kmeans, plain_kmeans, same_kmeans);
+    compare("kmeans", where, rounds, &k, dcl_kmeans, openmp_separate.kmeans, openmp_contracted.kmeans, same_kmeans);
     for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
         dcl_release(made[n]);
     free(k.x);
@@ -644,7 +378,7 @@ static void run_blur(dcl_cluster *cluster, const char *where, int rounds)
     for (int e = 0; e < 25; e++)
         u.weight[e / 5][e % 5] = row[e / 5] * row[e % 5];
     check(dcl_write(u.G, NULL, u.weight, NULL) == DCL_OK, "dcl_write");
-    compare("blur", where, rounds, &u, dcl_blur, plain_blur, same_blur);
+    compare("blur", where, rounds, &u, dcl_blur, openmp_separate.blur, openmp_contracted.blur, same_blur);
     dcl_release(u.A);
     dcl_release(u.B);
     dcl_release(u.G);
@@ -666,7 +400,7 @@ static void run_bodies(dcl_cluster *cluster, const char *where, int rounds)
     b.z = new_random(grid, map, 3, &b.pz);
     for (int n = 0; n < 4; n++)
         *room[n] = new_floats(BODIES);
-    compare("nbody", where, rounds, &b, dcl_bodies, plain_bodies, same_bodies);
+    compare("nbody", where, rounds, &b, dcl_bodies, openmp_separate.bodies, openmp_contracted.bodies, same_bodies);
     dcl_array *made[] = {b.x, b.y, b.z, b.ax, b.ay, b.az};
     float *copies[] = {b.px, b.py, b.pz, b.pax, b.pay, b.paz, b.found};
     for (size_t n = 0; n < sizeof made / sizeof made[0]; n++)
@@ -685,7 +419,8 @@ static void run_product(dcl_cluster *cluster, const char *where, int rounds)
     p.B = new_random(grid, map, 2, &p.b);
     p.c = new_floats((long)ORDER * ORDER);
     p.found = new_floats((long)ORDER * ORDER);
-    compare("product", where, rounds, &p, dcl_product, plain_product, same_product);
+    compare("product", where, rounds, &p, dcl_product, openmp_separate.product, openmp_contracted.product,
+            same_product);
     dcl_release(p.A);
     dcl_release(p.B);
     dcl_release(p.C);
@@ -705,7 +440,8 @@ static void run_mandelbrot(dcl_cluster *cluster, const char *where, int rounds)
                            .s = malloc(bytes),
                            .found = malloc(bytes)};
     check(m.s != NULL && m.found != NULL, "malloc");
-    compare("mandelbrot", where, rounds, &m, dcl_mandelbrot, plain_mandelbrot, same_mandelbrot);
+    compare("mandelbrot", where, rounds, &m, dcl_mandelbrot, openmp_separate.mandelbrot, openmp_contracted.mandelbrot,
+            same_mandelbrot);
     dcl_release(m.S);
     free(m.s);
     free(m.found);
@@ -746,11 +482,12 @@ int main(int count, char *arguments[])
         dcl_cluster *cluster = dcl_open(&config);
         const char *where = places[p] != NULL ? places[p] : "one node";
         check(cluster != NULL, "dcl_open");
-        logarithms = ratios = 0;
+        sums = (struct logarithms){0};
         for (size_t n = 0; n < sizeof programs / sizeof programs[0]; n++)
             if (is_wanted(programs[n].name, count - 2, arguments + 2))
                 programs[n].run(cluster, where, rounds);
-        printf("geometric mean of %d, %s: dcl / OpenMP %.2f\n", ratios, where, exp(logarithms / ratios));
+        printf("geometric mean of %d, %s: dcl / OpenMP %.2f, contracted %.2f\n", sums.ratios, where,
+               exp(sums.separate / sums.ratios), exp(sums.contracted / sums.ratios));
         check(dcl_close(cluster) == DCL_OK, "dcl_close");
     }
     return EXIT_SUCCESS;
