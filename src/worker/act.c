@@ -318,6 +318,7 @@ dcl_status dcli_tell_host(dcli_worker *worker)
     if (!own->host_due)
         return DCL_OK;
     own->host_due = false;
+    own->host_told_ns = dcli_monotonic_ns();
     if (dcli_tree_is(worker))
         return dcli_tree_rise(worker);
     dcli_message message = {.kind = DCLI_MSG_MARKS, .marks = own->host_marks};

@@ -125,31 +125,33 @@ dcl_status dcli_entry_copy_plans(dcli_entry *entry, const dcli_entry *from)
     return DCL_OK;
 }
 
+static void append(dcli_entry **first, dcli_entry **last, dcli_entry *entry)
+{
+    entry->before = *last;
+    entry->next = NULL;
+    *(*last != NULL ? &(*last)->next : first) = entry;
+    *last = entry;
+}
+
 void dcli_entries_append(dcli_entries *entries, dcli_entry *entry)
 {
     entries->last_operation = entry->operation.number;
-    *(entries->last != NULL ? &entries->last->next : &entries->first) = entry;
-    entries->last = entry;
+    append(&entries->first, &entries->last, entry);
 }
 
 void dcli_entries_keep(dcli_entries *entries, dcli_entry *entry)
 {
     dcli_entries_remove(entries, entry);
     entry->kept = true;
-    entry->next = NULL;
-    *(entries->kept_last != NULL ? &entries->kept_last->next : &entries->kept_first) = entry;
-    entries->kept_last = entry;
+    append(&entries->kept_first, &entries->kept_last, entry);
 }
 
 void dcli_entries_remove(dcli_entries *entries, dcli_entry *entry)
 {
     dcli_entry **first = entry->kept ? &entries->kept_first : &entries->first;
-    dcli_entry **last = entry->kept ? &entries->kept_last : &entries->last, *before = NULL;
-    for (dcli_entry *at = *first; at != entry; at = at->next)
-        before = at;
-    *(before != NULL ? &before->next : first) = entry->next;
-    if (*last == entry)
-        *last = before;
+    dcli_entry **last = entry->kept ? &entries->kept_last : &entries->last;
+    *(entry->before != NULL ? &entry->before->next : first) = entry->next;
+    *(entry->next != NULL ? &entry->next->before : last) = entry->before;
     entry->kept = false;
 }
 
@@ -163,6 +165,14 @@ dcli_entry *dcli_entries_find(const dcli_entries *entries, int64_t operation)
     while (entry != NULL && entry->operation.number != operation)
         entry = entry->next;
     return entry;
+}
+
+dcli_entry *dcli_entries_after(dcli_entry *last, int64_t operation)
+{
+    dcli_entry *found = NULL;
+    for (; last != NULL && last->operation.number > operation; last = last->before)
+        found = last;
+    return found;
 }
 
 int64_t dcli_entries_first_open(const dcli_entries *entries)

@@ -35,10 +35,10 @@ typedef struct dcli_entry {
     dcli_known_storage **held; /* [operand_count] the storage; NULL: a scalar. The list is part of the entry's memory */
     dcli_entry_more *more;     /* part of the entry's memory; not NULL: the operation may be other than FORALL */
     dcli_entry_plans plans;
-    struct dcli_entry *next;
-    dcli_kernel *kernel;         /* its body; NULL: it is no loop body */
-    dcli_transform *views;       /* [view_count] views that operands point to */
-    dcli_shared_layout **shapes; /* [view_count] layouts of reshaped views; else NULL */
+    struct dcli_entry *before, *next; /* neighbours in its list */
+    dcli_kernel *kernel;              /* its body; NULL: it is no loop body */
+    dcli_transform *views;            /* [view_count] views that operands point to */
+    dcli_shared_layout **shapes;      /* [view_count] layouts of reshaped views; else NULL */
     int view_count;
     dcl_steal_policy steal;   /* when its batches are lent */
     int64_t *numbers;         /* the numbers of all declarations, to which operands point; NULL: none */
@@ -86,6 +86,9 @@ void dcli_entries_keep(dcli_entries *entries, dcli_entry *entry);
 void dcli_entries_remove(dcli_entries *entries, dcli_entry *entry);
 /** Find an open or kept operation by its number. @return NULL: there is none. */
 dcli_entry *dcli_entries_find(const dcli_entries *entries, int64_t operation);
+/** The first operation of a list, from its last entry on backwards, whose number is greater than `operation`. @return
+ *  NULL: there is none. Cost: the number of these operations. */
+dcli_entry *dcli_entries_after(dcli_entry *last, int64_t operation);
 /** Number of the first open operation, or of the next one if none is open. */
 int64_t dcli_entries_first_open(const dcli_entries *entries);
 

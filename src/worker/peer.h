@@ -261,6 +261,7 @@ typedef struct dcli_as_node {
     int64_t waiting_count, waiting_capacity, waiting_bytes;
     dcli_msg_marks host_marks; /* watermarks to be sent to the host next */
     bool host_due;
+    int64_t host_told_ns;   /* when they were last sent */
     int64_t busy_steps;     /* turns of the loop in which messages were received */
     int64_t notices;        /* number of FAILED and REPORT that were sent to the host */
     int64_t *notices_of;    /* [node_count] the same for nodes below, as reported by children; NULL: none yet */

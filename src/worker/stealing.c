@@ -68,11 +68,12 @@ static bool is_ready(const dcli_worker *worker, const dcli_entry *entry)
            (stealing->failed && stealing->compiled == kernel->number) || !may_be_borrowed(worker, entry);
 }
 
-/* The first of the entries that is not ready, from one on. @return NULL: all are. */
-static const dcli_entry *first_unready(const dcli_worker *worker, const dcli_entry *entry)
+/* The first entry that is not ready, of a list that ends with `last`; those up to `ready_upto` are. @return NULL: all
+ * are. */
+static const dcli_entry *first_unready(const dcli_worker *worker, dcli_entry *last)
 {
-    int64_t ready_upto = worker->as_node->stealing->ready_upto;
-    while (entry != NULL && (entry->operation.number <= ready_upto || is_ready(worker, entry)))
+    const dcli_entry *entry = dcli_entries_after(last, worker->as_node->stealing->ready_upto);
+    while (entry != NULL && is_ready(worker, entry))
         entry = entry->next;
     return entry;
 }
@@ -87,9 +88,9 @@ static int64_t find_ready(dcli_worker *worker)
     const dcli_entries *entries = &worker->catalog.entries;
     if (stealing->compiling == NULL && stealing->ready_upto >= entries->last_operation)
         return stealing->ready_upto;
-    const dcli_entry *entry = first_unready(worker, entries->kept_first);
+    const dcli_entry *entry = first_unready(worker, entries->kept_last);
     if (entry == NULL)
-        entry = first_unready(worker, entries->first);
+        entry = first_unready(worker, entries->last);
     stealing->ready_upto = entry != NULL ? entry->operation.number - 1 : entries->last_operation;
     if (entry == NULL || stealing->compiling != NULL)
         return stealing->ready_upto;

@@ -267,11 +267,22 @@ static void tell_own_marks(dcli_worker *worker)
     worker->terms.hooks->marks(worker->terms.hooks->user, worker->terms.self, done, ready, counters);
 }
 
+enum { TELL_HOST_STEPS = 4, TELL_HOST_MS = 1 };
+
+/* Whether a report to the program is put off: each would wake two threads of libzmq, for which processors are too few. The
+ * program waits mostly for the end of all operations; before, it needs to hear only from time to time how far this node
+ * is. */
+static bool reports_late(const dcli_worker *worker)
+{
+    const dcli_as_node *own = worker->as_node;
+    return own->host_due && dcli_endpoint_crowds(worker->endpoint) && !dcli_node_is_through(worker->node) &&
+           dcli_monotonic_ns() - own->host_told_ns < TELL_HOST_MS * (int64_t)1000000;
+}
+
 /* One turn of the loop, without its sleep: take what the program has queued and what has ended, act, receive. @param
  * idle_out  how long the worker may sleep afterwards, in milliseconds; -1: until it is woken. */
 static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
 {
-    enum { TELL_HOST_STEPS = 4 };
     *idle_out = 0;
     if (dcli_watch_is_given_up(worker->terms.watch)) { /* this node was declared lost while its driver hung */
         *end_out = true;
@@ -299,7 +310,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         return status;
     bool any = false;
     status = receive(worker, 0, &any);
-    if (status == DCL_OK && !worker->is_host && (!any || ++worker->as_node->busy_steps % TELL_HOST_STEPS == 0))
+    if (status == DCL_OK && !worker->is_host && (!any || ++worker->as_node->busy_steps % TELL_HOST_STEPS == 0) &&
+        !reports_late(worker))
         status = dcli_tell_host(worker);
     if (status != DCL_OK || any || more)
         return status;
@@ -310,6 +322,8 @@ static dcl_status step(dcli_worker *worker, bool *end_out, int *idle_out)
         status = dcli_device_flush(worker->as_node->device);
     }
     *idle_out = idle_time(worker);
+    if (!worker->is_host && worker->as_node->host_due && (*idle_out < 0 || *idle_out > TELL_HOST_MS))
+        *idle_out = TELL_HOST_MS;
     dcli_watch_rest(worker->terms.watch, dcli_node_idle(worker->node));
     return status;
 }

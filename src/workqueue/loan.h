@@ -34,8 +34,9 @@ static inline int64_t dcli_loan_end(int64_t batch, int64_t end, int64_t each)
  *  lending. Cost: constant. */
 bool dcli_node_may_borrow(const dcli_node *node);
 /** Whether `victim` may have batches to lend of an operation up to `upto` that this node has seen and not retired: see
- *  dcli_may_be_lent(). If not, `victim` need not be asked. Requires terms.loan_of. */
-bool dcli_node_may_get(const dcli_node *node, int victim, int64_t upto);
+ *  dcli_may_be_lent(). If not, `victim` need not be asked. `upto` is at least that of the last call for `victim`.
+ *  Requires terms.loan_of. Cost: the number of operations for which it was not called yet. */
+bool dcli_node_may_get(dcli_node *node, int victim, int64_t upto);
 /** Ask `victim` for work: action ASK follows. The question reserves `bytes` of terms.loan_bytes, and names the
  *  operations up to `upto` that this node has seen and not retired.
  *  @return false: `victim` is absent, is this node or takes no part in lending; lending has stopped; a question to

@@ -49,6 +49,8 @@ struct dcli_loan_peer {
     int64_t questions;                      /* number of the last question of `peer` to us; it is open while `peer`
                                                is listed in dcli_lending.hungry */
     int64_t hungry_first, hungry_upto, hungry_bytes; /* what that question says */
+    int64_t looked_upto, may_lend; /* of the operations up to the first number, `may_lend` is the last one that `peer`
+                                      may lend (dcli_may_be_lent()); 0: there is none */
 };
 
 struct dcli_lending {

@@ -32,17 +32,23 @@ bool dcli_node_is_asking(const dcli_node *node, int victim)
     return dcli_loan_allows(node, victim) && is_asking(node->lending, victim);
 }
 
-bool dcli_node_may_get(const dcli_node *node, int victim, int64_t upto)
+bool dcli_node_may_get(dcli_node *node, int victim, int64_t upto)
 {
-    const struct dcli_lending *lending = node->lending;
-    bool may = false;
-    for (int64_t n = lending->kept_first; n < lending->kept_count && lending->kept[n]->number <= upto && !may; n++)
-        may = dcli_may_be_lent(lending->kept[n], victim, &node->terms.plan);
-    for (int64_t n = node->first; n <= dcli_min(node->seen, upto) && !may; n++) {
+    struct dcli_loan_peer *peer = dcli_loan_meet(node->lending, victim);
+    if (peer == NULL)
+        return false; /* nor is there memory for a question */
+    upto = dcli_min(node->seen, upto);
+    for (int64_t n = dcli_max(dcli_loan_oldest(node), peer->looked_upto + 1); n <= upto; n++) {
         const struct dcli_open_op *op = dcli_op_find(node, n);
-        may = op->lendable && dcli_may_be_lent(op->operation, victim, &node->terms.plan);
+        const dcli_operation *operation = op == NULL     ? dcli_loan_operation(node, n)
+                                          : op->lendable ? op->operation
+                                                         : NULL;
+        if (operation != NULL && dcli_may_be_lent(operation, victim, &node->terms.plan))
+            peer->may_lend = n;
+        node->looks++;
     }
-    return may;
+    peer->looked_upto = dcli_max(peer->looked_upto, upto);
+    return dcli_loan_operation(node, peer->may_lend) != NULL; /* operations that may be lent are retired in order */
 }
 
 bool dcli_node_ask(dcli_node *node, int victim, int64_t upto, int64_t bytes)

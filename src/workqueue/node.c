@@ -42,9 +42,8 @@ dcli_node *dcli_node_open(const dcli_node_terms *terms)
     if (node->terms.first_operation < 1)
         node->terms.first_operation = 1;
     node->peers = terms->plan.node_count + 1;
-    node->base = node->first = node->cursor = node->grant_op = node->terms.first_operation;
+    node->base = node->first = node->cursor = node->grant_op = node->tell_op = node->terms.first_operation;
     node->seen = node->done = node->ready = node->terms.first_operation - 1;
-    node->moving_end = &node->moving;
     node->unknown =
         (struct dcli_peer){.done = node->seen, .ready = node->seen, .told_done = node->seen, .told_ready = node->seen};
     node->page = dcli_calloc((size_t)page_count(node), sizeof *node->page);
@@ -277,7 +276,7 @@ static void grant_ahead(dcli_node *node)
     }
 }
 
-static bool next_grant(struct dcli_open_op *op, dcli_action *action)
+static bool next_grant_of(struct dcli_open_op *op, dcli_action *action)
 {
     while (op->to_grant.count > 0) {
         struct dcli_exchange *exchange = &op->exchange[op->to_grant.node[0]];
@@ -295,29 +294,75 @@ static bool next_grant(struct dcli_open_op *op, dcli_action *action)
     return false;
 }
 
-/* Remove the operation at *link from the list of operations with unfinished transfers. */
-static void unlink_moving(dcli_node *node, struct dcli_open_op **link)
+/* Tell the next grant of operations up to `last`. grant_ahead() goes through the operations in order, so none is due
+ * behind the operation where it stopped. */
+static bool next_grant(dcli_node *node, int64_t last, dcli_action *action)
 {
+    for (last = dcli_min(last, dcli_min(node->seen, node->grant_op)); node->tell_op <= last; node->tell_op++) {
+        struct dcli_open_op *op = dcli_op_find(node, node->tell_op);
+        node->looks++;
+        if (op != NULL && next_grant_of(op, action))
+            return true;
+        if (node->tell_op == node->grant_op)
+            return false; /* more may be granted */
+    }
+    return false;
+}
+
+/* Add an operation to the list `moving` behind `before`; NULL: as the first one. */
+static void link_moving(dcli_node *node, struct dcli_open_op *before, struct dcli_open_op *op)
+{
+    struct dcli_open_op **link = before != NULL ? &before->next_moving : &node->moving;
+    op->next_moving = *link;
+    *link = op;
+    op->is_moving = true;
+    if (op->next_moving == NULL)
+        node->moving_last = op;
+}
+
+/* Remove the operation behind `before` from the list `moving`; NULL: the first one. @return the one after it. */
+static struct dcli_open_op *unlink_moving(dcli_node *node, struct dcli_open_op *before)
+{
+    struct dcli_open_op **link = before != NULL ? &before->next_moving : &node->moving;
+    (*link)->is_moving = false;
     *link = (*link)->next_moving;
     if (*link == NULL)
-        node->moving_end = link;
+        node->moving_last = before;
+    return *link;
+}
+
+void dcli_be_moving(dcli_node *node, struct dcli_open_op *op)
+{
+    if (op->is_moving || op->number > node->cursor)
+        return;
+    struct dcli_open_op *before = node->moving_last;
+    if (before != NULL && before->number > op->number) {
+        before = NULL;
+        for (struct dcli_open_op *at = node->moving; at->number < op->number; at = at->next_moving)
+            before = at;
+    }
+    link_moving(node, before, op);
+}
+
+/* The next drop, commit or pack of the operations up to the cursor. Batches of later ones have not begun, so nothing of
+ * them can be dropped. */
+static bool next_moving(dcli_node *node, dcli_action *action)
+{
+    struct dcli_open_op *before = NULL, *op = node->moving;
+    for (; op != NULL; node->looks++) {
+        if (op->transfers > 0 && (next_drop(node, op, action) ||
+                                  (!node->held && (next_commit(node, op, action) || next_pack(node, op, action)))))
+            return true;
+        bool waits = op->transfers > 0 && op->to_commit.count + op->to_pack.count > 0;
+        before = waits ? op : before;
+        op = waits ? op->next_moving : unlink_moving(node, before);
+    }
+    return false;
 }
 
 static bool next_exchange(dcli_node *node, dcli_action *action)
 {
-    for (struct dcli_open_op **link = &node->moving; *link != NULL;) {
-        struct dcli_open_op *op = *link;
-        if (op->transfers == 0) {
-            unlink_moving(node, link);
-            continue;
-        }
-        if (next_grant(op, action) || next_drop(node, op, action))
-            return true;
-        if (op->number <= node->cursor && !node->held && (next_commit(node, op, action) || next_pack(node, op, action)))
-            return true;
-        link = &op->next_moving;
-    }
-    return false;
+    return next_grant(node, node->cursor, action) || next_moving(node, action) || next_grant(node, INT64_MAX, action);
 }
 
 static bool next_credit(dcli_node *node, dcli_action *action)
@@ -337,8 +382,13 @@ static bool next_credit(dcli_node *node, dcli_action *action)
 static void advance_cursor(dcli_node *node)
 {
     struct dcli_open_op *op;
-    while ((op = dcli_op_find(node, node->cursor)) != NULL && op->waiting == 0 && op->lent == 0)
+    while ((op = dcli_op_find(node, node->cursor)) != NULL) {
+        if (op->exchange_count > 0 && op->to_commit.count + op->to_pack.count > 0)
+            dcli_be_moving(node, op);
+        if (op->waiting > 0 || op->lent > 0)
+            return;
         node->cursor++;
+    }
 }
 
 static bool next_batch(dcli_node *node, dcli_action *action)
@@ -384,7 +434,7 @@ static bool next_retired(dcli_node *node, dcli_action *action)
     node->writers -= op->writers;
     if (op->operation->kind == DCLI_OP_RELEASE)
         dcli_storages_drop(&node->storages, op->operation->operand[0].storage);
-    assert(node->moving != op); /* next_exchange() has just removed it from the list */
+    assert(!op->is_moving); /* next_exchange() has just removed it from the list */
     dcli_op_free(node, op);
     node->first++;
     return true;
@@ -560,6 +610,10 @@ void dcli_node_watermarks(const dcli_node *node, int64_t *done_out, int64_t *rea
 int64_t dcli_node_granted_bytes(const dcli_node *node) { return node->pool_used; }
 
 bool dcli_node_idle(const dcli_node *node) { return node->first > node->seen; }
+
+bool dcli_node_is_through(const dcli_node *node) { return node->ready == node->seen; }
+
+int64_t dcli_node_looks(const dcli_node *node) { return node->looks; }
 
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation)
 {

@@ -276,6 +276,10 @@ int64_t dcli_node_granted_bytes(const dcli_node *node);
 /** Whether every operation seen has ended here; all of them are retired then, except those that are kept for
  *  lending. */
 bool dcli_node_idle(const dcli_node *node);
+/** Whether all operations that this peer has seen are ready here: its watermark `ready` has reached the last one. */
+bool dcli_node_is_through(const dcli_node *node);
+/** For tests: how many operations the node has looked at until now to find actions. */
+int64_t dcli_node_looks(const dcli_node *node);
 /** Whether an open operation is known to be impossible: one of its inputs has failed, or an array that it names has a
  *  part on a lost node. False if `operation` is not open. */
 bool dcli_node_reads_failed(const dcli_node *node, int64_t operation);

@@ -67,6 +67,7 @@ static dcl_status take_grant(dcli_node *node, int from, int64_t operation, int64
     exchange->send.granted = chunks;
     exchange->send.declined |= declined;
     dcli_be_due(&op->to_pack, op, exchange);
+    dcli_be_moving(node, op);
     return DCL_OK;
 }
 
@@ -104,7 +105,7 @@ static dcl_status take_read(dcli_node *node, struct dcli_open_op *op, int from, 
     return dcli_tell_failed(node, op, status, false);
 }
 
-static dcl_status take_written(struct dcli_open_op *op, int from, int64_t number, dcl_status status)
+static dcl_status take_written(dcli_node *node, struct dcli_open_op *op, int from, int64_t number, dcl_status status)
 {
     struct dcli_exchange *exchange = dcli_exchange_of(op, from);
     struct dcli_stream *stream = exchange != NULL ? &exchange->receive : NULL;
@@ -113,6 +114,7 @@ static dcl_status take_written(struct dcli_open_op *op, int from, int64_t number
     stream->status[number] = status;
     stream->granted++;
     dcli_be_due(&op->to_commit, op, exchange);
+    dcli_be_moving(node, op);
     return DCL_OK;
 }
 
@@ -126,7 +128,7 @@ static dcl_status take_chunk(dcli_node *node, int from, int64_t operation, bool 
         return keep_early(
             node, &(struct dcli_early){
                       .from = from, .written = written, .operation = operation, .number = number, .status = status});
-    return written ? take_written(op, from, number, status) : take_read(node, op, from, number, status);
+    return written ? take_written(node, op, from, number, status) : take_read(node, op, from, number, status);
 }
 
 /* Peers send written chunks without a grant. The window limits how many may be uncommitted; more are refused. */
@@ -260,6 +262,8 @@ static void end_batches(dcli_node *node, struct dcli_open_op *op, int64_t first,
         op->ended++;
     for (int64_t b = first; b < first + count && node->senders.count > 0; b++)
         mark_made(node, op, b, status);
+    if (op->own->chunk_count > 0)
+        dcli_be_moving(node, op);
     dcli_advance_marks(node);
 }
 
@@ -297,6 +301,7 @@ dcl_status dcli_node_batches_copied(dcli_node *node, int64_t operation, int64_t 
     if (op->copied == first) /* otherwise a batch before `first` still needs its chunks: it is lent, or has not
                                 copied them */
         op->copied = first + count;
+    dcli_be_moving(node, op);
     return DCL_OK;
 }
 

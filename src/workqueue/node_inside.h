@@ -101,6 +101,7 @@ struct dcli_open_op {
     bool told_failed;        /* FAILED was queued for this operation */
     bool lendable;           /* dcli_may_be_lent_by_any(); false without lending */
     bool is_small;           /* when it is freed, its memory is kept for another one */
+    bool is_moving;          /* it is in the list `moving` of struct dcli_node */
     struct dcli_open_op *next_moving; /* next of the list in struct dcli_node, `moving` or `spare` */
 };
 
@@ -191,8 +192,11 @@ struct dcli_node {
     struct dcli_open_op **op; /* open operations by number: op[number - base] */
     int64_t base, op_capacity;
     int64_t first, seen; /* open: first .. seen */
-    /* The list of operations with something to exchange, in order; finished ones may still be in it. */
-    struct dcli_open_op *moving, **moving_end;
+    /* The operations up to the cursor with something to pack or commit, or with chunks that may have become free, in
+     * order. There may be thousands of open operations, of which few are in this list. */
+    struct dcli_open_op *moving, *moving_last;
+    int64_t tell_op; /* all grants of earlier operations were told */
+    int64_t looks;   /* for tests: how many operations dcli_node_next() and dcli_node_may_get() have looked at */
     struct dcli_open_op *spare; /* memory for operations with few batches and without chunks */
     int64_t cursor;             /* the operation whose batches are being started */
     int64_t done, ready;
@@ -299,6 +303,10 @@ static inline bool dcli_reads_in_place(const dcli_node *node, int peer)
 /** The record of a peer, made if there is none. All peers with which an open operation exchanges something, and those
  *  whose parts it reads in place, have one. NULL: DCL_ERR_NOMEM. */
 struct dcli_peer *dcli_peer_record(dcli_node *node, int peer);
+
+/** An operation has something to pack or commit, or chunks that became free: see `moving`. Those beyond the cursor are
+ *  added when it reaches them. */
+void dcli_be_moving(dcli_node *node, struct dcli_open_op *op);
 
 /* ---- node_open.c: a new operation */
 

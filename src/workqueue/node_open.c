@@ -355,11 +355,7 @@ static dcl_status append_op(dcli_node *node, struct dcli_open_op *op)
         return DCL_ERR_NOMEM;
     assert(op->number == node->seen + 1); /* numbers have no gaps */
     node->op[++node->seen - node->base] = op;
-    if (op->exchange_count > 0) {
-        node->writers += op->writers;
-        *node->moving_end = op;
-        node->moving_end = &op->next_moving;
-    }
+    node->writers += op->writers;
     return DCL_OK;
 }
 

@@ -109,18 +109,21 @@ static dcli_wire_state state_of(const party *p, int at, int peer)
     return ((const dcli_wire *)p->peer[at]->link)->peer[peer].state;
 }
 
-/** Until both know of their connection: what was sent before waits for its sender to notice, too. Nothing may have been
- *  sent. */
-static void settle(party *p, int low, int high)
+/** Whether two peers know of their connection, within about so many turns of 2 ms. Nothing may have been sent. */
+static bool settles(party *p, int low, int high, int turns)
 {
     dcli_received received;
-    for (int i = 0; i < LONG && (state_of(p, low, high) != DCLI_WIRE_UP || state_of(p, high, low) != DCLI_WIRE_UP);
+    for (int i = 0; i < turns && (state_of(p, low, high) != DCLI_WIRE_UP || state_of(p, high, low) != DCLI_WIRE_UP);
          i++) {
         cr_assert_eq(dcli_endpoint_receive(p->peer[high], 1, &received), DCL_ERR_TIMEOUT, "%s", dcl_error());
         cr_assert_eq(dcli_endpoint_receive(p->peer[low], 1, &received), DCL_ERR_TIMEOUT, "%s", dcl_error());
     }
-    cr_assert(state_of(p, low, high) == DCLI_WIRE_UP && state_of(p, high, low) == DCLI_WIRE_UP);
+    return state_of(p, low, high) == DCLI_WIRE_UP && state_of(p, high, low) == DCLI_WIRE_UP;
 }
+
+/** Until both know of their connection: what was sent before waits for its sender to notice, too. Nothing may have been
+ *  sent. */
+static void settle(party *p, int low, int high) { cr_assert(settles(p, low, high, LONG)); }
 
 static void settle_all(party *p)
 {
@@ -886,17 +889,22 @@ static bool has_former(const party *p)
 }
 
 /* The right peer 2 comes after it. libzmq ignores a connection whose routing id another one still has, so wait until that
- * one has ended. */
+ * one has ended. Its end is seen before libzmq has dropped all of it, so a connection that was ignored is made once more. */
 static void open_right_one(party *p)
 {
-    close_peer(p, 2);
-    for (int i = 0; i < LONG && has_former(p); i++)
-        expect_nothing(p, 0, 1);
-    cr_assert_not(has_former(p));
-    dcli_wire_terms terms = terms_of(p, 2);
-    cr_assert_eq(dcli_endpoint_open_wire(&terms, &p->peer[2]), DCL_OK, "%s", dcl_error());
-    meet(p, 2, 0);
-    settle(p, 0, 2);
+    enum { ATTEMPTS = 5 };
+    bool up = false;
+    for (int attempt = 0; attempt < ATTEMPTS && !up; attempt++) {
+        close_peer(p, 2);
+        for (int i = 0; i < LONG && has_former(p); i++)
+            expect_nothing(p, 0, 1);
+        cr_assert_not(has_former(p));
+        dcli_wire_terms terms = terms_of(p, 2);
+        cr_assert_eq(dcli_endpoint_open_wire(&terms, &p->peer[2]), DCL_OK, "%s", dcl_error());
+        meet(p, 2, 0);
+        up = settles(p, 0, 2, LONG / ATTEMPTS);
+    }
+    cr_assert(up);
 }
 
 Test(wire, a_number_is_believed_from_its_own_key_only)

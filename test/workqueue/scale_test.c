@@ -5,11 +5,12 @@
 #include <criterion/parameterized.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "workqueue/large.h"
 
-enum { ROUNDS = 9 };
+enum { ROUNDS = 9, FEW_NODES = 16, MANY_OPERATIONS = 400 };
 
 static double now_us(void)
 {
@@ -106,4 +107,79 @@ ParameterizedTest(struct scale_case *c, scale, planning)
             right &= scales(c, nodes, &few);
     }
     cr_expect(right, "%s, %s: more nodes take more than twice the time", c->what, c->map);
+}
+
+/* Chunks that the node has granted: to be sent when their turn comes. */
+static int64_t granted[MANY_OPERATIONS + 3][FEW_NODES];
+
+/* Carry out actions until there are none. */
+static void act(large *large)
+{
+    dcli_action action;
+    while (dcli_node_next(large->node, &action)) {
+        int64_t number = action.operation != NULL ? action.operation->number : 0;
+        dcl_status status = DCL_OK;
+        if (action.kind == DCLI_DO_RUN)
+            status = dcli_node_batch_done(large->node, number, action.index, DCL_OK);
+        else if (action.kind == DCLI_DO_PACK)
+            status = dcli_node_chunk_done(large->node, number, action.peer, false, DCL_OK);
+        else if (action.kind == DCLI_DO_GRANT)
+            granted[number][action.peer] = action.index;
+        cr_assert_eq(status, DCL_OK, "%s", dcl_error());
+    }
+}
+
+/* Begin an operation that needs edges of what the one before it computes. The peers grant all that they read. */
+static void begin_sweep(large *large, int64_t number, const dcli_layout *layout)
+{
+    large_begin(large, TEST_FORALL(number, "C(i,j) = A(i-1,j) + A(i+1,j) + A(i,j-1) + A(i,j+1);",
+                                   {DCL_ACCESS_OUT, "C", 1 + number % 2, layout},
+                                   {DCL_ACCESS_IN, "A", 2 - number % 2, layout}));
+    for (int p = 0; p < large->nodes; p++)
+        if (large->pair[p] != NULL && large->pair[p]->chunk_count > 0)
+            cr_assert_eq(dcli_node_grant(large->node, p, number, large->pair[p]->chunk_count), DCL_OK, "%s",
+                         dcl_error());
+}
+
+static void send_granted(large *large, int64_t number)
+{
+    for (int p = 0; p < large->nodes; p++)
+        for (int64_t c = 0; c < granted[number][p]; c++)
+            cr_assert_eq(dcli_node_chunk(large->node, p, number, false, c, DCL_OK), DCL_OK, "%s", dcl_error());
+}
+
+/* Begin many operations, and then let them run one after the other. @return how many the node has looked at for each. */
+static double looks_per_operation(int64_t count)
+{
+    const int64_t first = 3;
+    dcl_grid grid = dcl_grid_2d(DCL_FLOAT, 400, 400);
+    const dcli_layout *layout = test_layout("block", FEW_NODES, &grid);
+    large *large = large_open(FEW_NODES, large_inside(FEW_NODES, layout));
+    memset(granted, 0, sizeof granted);
+    for (int64_t number = 1; number < first; number++)
+        run(large, test_operation(number, DCLI_OP_CREATE, number, layout));
+    for (int64_t number = first; number < first + count; number++)
+        begin_sweep(large, number, layout);
+    cr_assert_eq(large->pairs, 4);
+    int64_t before = dcli_node_looks(large->node);
+    act(large);
+    for (int64_t number = first; number < first + count; number++) {
+        send_granted(large, number);
+        act(large);
+    }
+    cr_expect(dcli_node_idle(large->node), "of %" PRId64 " operations, not all end", count);
+    double looks = (double)(dcli_node_looks(large->node) - before) / (double)count;
+    large_close(large);
+    test_ops_free();
+    return looks;
+}
+
+/* A node that has begun many operations, which all wait for others, does not look at all of them for each message. */
+Test(scale, open_operations)
+{
+    double few = looks_per_operation(20), many = looks_per_operation(MANY_OPERATIONS);
+    fprintf(stderr, "4 pairs: %.1f operations looked at for each of 20, %.1f for each of %d\n", few, many,
+            MANY_OPERATIONS);
+    cr_expect_leq(many, 1.2 * few);
+    cr_expect_leq(many, 8 * (4 + 1));
 }
