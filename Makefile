@@ -18,7 +18,7 @@ define build
 @cmake --build $(2) --parallel $(JOBS) $(if $(3),--target $(3))
 endef
 
-.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work opencl-figures opencl-shared remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
+.PHONY: help demo test build debug sanitize asan tsan tsan-threads fuzz bench links opencl-links opencl-work opencl-figures opencl-shared verb-limits remap-memory install format lint gallery model maps pairs verbs golden golden-write cases cases-workers nests kill stealing delays storm starts endure programs siege simulate chroot-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ opencl-figures: build ## the OpenCL driver by length of the kernel, number of se
 
 opencl-shared: build ## two programs on one device by the OpenCL driver, against one
 	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/opencl_shared.py build/dcl build/bench/links
+
+verb-limits: build ## reductions, scans, products and stencils against OpenMP and OpenBLAS, each ratio beside its limit; BEFORE: words before each program
+	@$$(ls /usr/bin/python3 2>/dev/null || echo python3) bench/verb_limits.py build/bench $(BEFORE)
 
 remap-memory: build ## measure the memory that dcl_remap and A + B^T take beside arrays of MEGABYTES (1024)
 	build/bench/remap_memory $(MEGABYTES)
