@@ -745,8 +745,10 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
     printf("%-11s %s: dcl %8.2f ms, planned %3.0f us, %3.0f before, explained %6.2f ms, %s %8.2f ms, %s / dcl %.2f",
            kernel->name, where, mine, median(rounds, planned), median(rounds, before), median(rounds, explained),
            one ? "gcc" : "OpenMP", theirs, one ? "gcc" : "OpenMP", theirs / mine);
-    if (kernel->by_hand != NULL && !one)
-        printf(", by hand %.2f ms, dcl / by hand %.2f", median(rounds, hand), mine / hand[rounds / 2]);
+    if (kernel->by_hand != NULL && !one) {
+        double by_hand = median(rounds, hand);
+        printf(", by hand %.2f ms, dcl / by hand %.2f", by_hand, mine / by_hand);
+    }
     printf("\n");
     print_instances(kernel, mine);
     fflush(stdout);

@@ -363,7 +363,7 @@ DCL_API dcl_status dcl_map_locate(const dcl_map *map, const dcl_grid *grid, cons
 
 /** Number of elements that a node must have room for, including padding and the unused storage of cut pieces. 0 for a node
  *  of the cluster that the map does not use. Lines that DCL stores without being asked for (dcl_config.lines) are not counted
- *  and do not change the offsets of dcl_map_locate(); they need up to a 32nd of an average part.
+ *  and do not change the offsets of dcl_map_locate(); they need up to two sevenths of an average part.
  *  @return DCL_OK, or DCL_ERR_INVALID. */
 DCL_API dcl_status dcl_map_storage(const dcl_map *map, const dcl_grid *grid, int node, int64_t *elements_out);
 

@@ -205,7 +205,7 @@ static const char devices[] =
     "  POCL_DEVICES='pthread pthread' dcl devices        two nodes of one CPU, with the driver PoCL\n";
 
 static const char loops[] =
-    "dcl loops FILE.c --report [--set NAME=VALUE ...]\n"
+    "dcl loops FILE.c --report [--nodes N] [--set NAME=VALUE ...]\n"
     "dcl loops FILE.c --scheme en|uk|ru [--set NAME=VALUE ...]\n"
     "dcl loops FILE.c -o OUT.c\n"
     "\n"
@@ -225,6 +225,8 @@ static const char loops[] =
     "\n"
     "  --report          say how each region would run, and for each loop why it is parallel or not; or all that is "
     "wrong\n"
+    "  --nodes N         for reports: also say how many bytes would move between N nodes, each step alone (as with\n"
+    "                    DCL_LINES=0), if the arrays were arrays of a cluster under the default map\n"
     "  --scheme LANGUAGE print the regions as sentences of an algebra of algorithms, in English (en), Ukrainian (uk) "
     "or\n"
     "                    Russian (ru), that say which loops are parallel\n"

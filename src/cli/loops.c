@@ -9,16 +9,23 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/nest_moved.h"
 #include "cli/options.h"
 #include "cli/region.h"
 #include "cli/report.h"
 #include "loop/describe.h"
 
-enum { ASSUMED = 64 /* of sizes that are not known */, MOST_SET = 64, MOST_LISTED = 32 /* names in an error */ };
+enum {
+    ASSUMED = 64 /* of sizes that are not known */,
+    MOST_SET = 64,
+    MOST_LISTED = 32 /* names in an error */,
+    MOST_NODES = 1024
+};
 
 typedef struct request {
     const char *path, *out, *scheme;
     bool report;
+    int nodes; /* 0: not given */
     int set_count;
     const char *set[MOST_SET]; /* NAME=VALUE */
 } request;
@@ -166,6 +173,9 @@ static void ask(work *work, const cli_region *region, int count, const dcl_nest_
         print_refusal(work, region, status);
     else if (work->request->out == NULL)
         print_report(work, region, said);
+    if (status == DCL_OK && work->request->nodes > 0 &&
+        (status = cli_print_moved(nest, work->request->nodes, count, arguments)) != DCL_OK)
+        print_refusal(work, region, status);
     dcl_nest_forget(said);
     free(nest);
 }
@@ -347,6 +357,7 @@ int cli_loops(int count, char **list)
     static const cli_option options[] = {
         {"report", NULL, CLI_FLAG, offsetof(request, report), 0, 0, 0, NULL, NULL},
         {"output", "FILE", CLI_TEXT, offsetof(request, out), 0, 0, 0, NULL, NULL},
+        {"nodes", "N", CLI_INT, offsetof(request, nodes), 1, MOST_NODES, 0, NULL, NULL},
         {"scheme", "LANGUAGE", CLI_WORD, offsetof(request, scheme), 0, 0, 0, schemes, NULL},
         {"set", "NAME=VALUE", CLI_BY_FUNCTION, 0, 0, 0, 0, NULL, take_set},
         {NULL},
@@ -363,6 +374,8 @@ int cli_loops(int count, char **list)
         return cli_usage("loops", "no file was given; expected a C program");
     if (request.report + (request.out != NULL) + (request.scheme != NULL) != 1)
         return cli_usage("loops", "expected one of --report, --scheme LANGUAGE and -o OUT.c");
+    if (request.nodes > 0 && !request.report)
+        return cli_usage("loops", "--nodes was given without --report; expected both");
     if (request.out != NULL && is_same_file(request.out, request.path))
         return cli_usage("loops", "-o is the program itself; expected another file");
     char *text = read_file(request.path);

@@ -50,7 +50,8 @@ typedef struct dcli_loops_reach {
 typedef struct dcli_loops_call {
     int operation; /* its number; -1: a copy before or after one */
     const int64_t
-        *counter; /* of the loops that the program runs around it, the outermost first; borrowed during the call */
+        *counter;   /* of the loops that the program runs around it, the outermost first; borrowed during the call */
+    int64_t rounds; /* iterations of the innermost of these loops; 0: there are none */
     const char *body;
     /* -1: it is a body. Otherwise the axis of lines. The tile kernel also has two arguments of type long: `q_items`,
      * the number of work-items, and `q_lanes`, 1 or DCLI_LOOPS_LANES. */

@@ -11,6 +11,7 @@ struct walk {
     dcli_loops_run_fn *run;
     void *user;
     int64_t counter[DCLI_LOOPS_DEPTH]; /* of the hosts */
+    int64_t rounds;                    /* iterations of the innermost of them; 0: there are none */
     /* The last operation, and the last copy: each has ten kilobytes, so only what differs is set again. */
     dcli_loops_call call, copy;
     dcli_loops_reach reach[DCLI_LOOPS_REACHES]; /* of the last operation on lines */
@@ -145,6 +146,7 @@ static dcl_status walk_copy(struct walk *walk, const dcli_loops_operation *opera
     }
     if (!find_box(walk, &operation->hosts, copy->rank, copy->low, copy->high, &call->box))
         return DCL_OK; /* nothing is read */
+    call->rounds = walk->rounds;
     return walk->run(walk->user, call);
 }
 
@@ -166,13 +168,15 @@ static dcl_status walk_loop(struct walk *walk, const dcli_loops_step *step)
     int64_t low, high;
     if (!evaluate(walk, &step->hosts, step->low, &low) || !evaluate(walk, &step->hosts, step->high, &high))
         return DCL_OK;
-    int64_t pace = llabs(dcli_loops_step_run(loop)), span = high - low;
+    int64_t pace = llabs(dcli_loops_step_run(loop)), span = high - low, outer = walk->rounds;
     dcl_status status = DCL_OK;
+    walk->rounds = span / pace + 1;
     for (int64_t n = 0; n <= span && status == DCL_OK;
          n += pace) { /* if it cannot count in its steps, values between them run nothing */
         walk->counter[step->hosts.count] = loop->step > 0 ? low + n : high - n;
         status = walk_steps(walk, step->first);
     }
+    walk->rounds = outer;
     return status;
 }
 
@@ -193,6 +197,7 @@ static dcl_status walk_operation(struct walk *walk, int number)
     if (!find_numbers(walk, operation))
         return DCL_OK;
     find_reaches(walk, operation);
+    walk->call.rounds = walk->rounds;
     dcl_status status = walk_copies(walk, operation, false);
     if (status == DCL_OK)
         status = walk->run(walk->user, &walk->call);
@@ -217,6 +222,7 @@ dcl_status dcli_loops_plan_walk(dcli_loops_plan *plan, dcli_loops_run_fn *run, v
     walk.plan = plan;
     walk.run = run;
     walk.user = user;
+    walk.rounds = 0;
     walk.call.operation = -1;
     walk.call.counter = walk.counter;
     walk.copied = NULL;

@@ -60,8 +60,9 @@ void dcli_layout_set_lines(dcli_layout *layout, int64_t lines)
 void dcli_layout_reserve(dcli_layout *layout, int64_t most)
 {
     enum {
-        SHARE = 32,               /* lines of a part per line that is reserved before and after it */
+        SHARE = 16,               /* lines of a part per line that is reserved before and after it */
         LEAST_LINES = 8,          /* fewer lines would hardly make a difference */
+        LEAST_SHARE = 7,          /* parts with fewer lines than this times LEAST_LINES get none */
         LEAST_ELEMENTS = 1 << 18, /* per part */
         MOST_ELEMENTS_SHIFT = 48  /* larger grids are only planned */
     };
@@ -71,8 +72,9 @@ void dcli_layout_reserve(dcli_layout *layout, int64_t most)
         layout->division[0].nodes < 2 || has_runs(&layout->division[0]))
         return;
     int64_t elements = dcl_grid_count(&layout->grid), nodes = layout->division[0].nodes;
-    int64_t lines = dcli_min(most, layout->grid.extent[0] / nodes / SHARE);
-    if (lines >= LEAST_LINES && elements / nodes >= LEAST_ELEMENTS && elements >> MOST_ELEMENTS_SHIFT == 0)
+    int64_t part = layout->grid.extent[0] / nodes, lines = dcli_min(most, dcli_max(part / SHARE, LEAST_LINES));
+    if (lines >= LEAST_LINES && part >= LEAST_SHARE * LEAST_LINES && elements / nodes >= LEAST_ELEMENTS &&
+        elements >> MOST_ELEMENTS_SHIFT == 0)
         dcli_layout_set_lines(layout, lines);
 }
 

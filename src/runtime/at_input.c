@@ -180,7 +180,7 @@ static int64_t least_saved(const dcl_cluster *cluster)
 static bool is_better(const dcl_call *call, int imagined)
 {
     int64_t along = 0, keyed = 0;
-    const dcli_look look = {check_nothing, add_moved, &keyed};
+    const dcli_look look = {.check = check_nothing, .on = add_moved, .user = &keyed};
     if (dcli_forall_planned(call->cluster, NULL, call->text, DCLI_TEXT_ALONG, call->arg_count, call->args, add_moved,
                             &along) != DCL_OK)
         return false; /* the reduction will say what is wrong */

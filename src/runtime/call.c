@@ -144,7 +144,7 @@ dcl_status dcl_call_explain_sized(const dcl_call *call, int node, dcl_counters *
     dcli_counted counted = {.node = node, .out = counters_out};
     dcl_status status = dcli_size_check("counters_bytes", "dcl_counters", counters_bytes, sizeof counted.sum);
     if (status == DCL_OK)
-        status = look_at(call, &(dcli_look){check_counted, dcli_count_planned, &counted});
+        status = look_at(call, &(dcli_look){.check = check_counted, .on = dcli_count_planned, .user = &counted});
     if (status == DCL_OK)
         memcpy(counters_out, &counted.sum, counters_bytes);
     return status;
@@ -171,11 +171,12 @@ dcl_report *dcl_call_report(const dcl_call *call, int node)
     int64_t kernel = 0;
     dcl_status status = DCL_OK;
     if (call->kind == DCL_CALL_IS_BODY && node == DCL_ALL_NODES &&
-        look_at(call, &(dcli_look){check_asked, dcli_report_find_body, &kernel}) == DCL_OK && kernel > 0)
+        look_at(call, &(dcli_look){.check = check_asked, .on = dcli_report_find_body, .user = &kernel}) == DCL_OK &&
+        kernel > 0)
         status = dcli_report_ask(call->cluster, kernel, &times);
     asked.times = times;
     if (status == DCL_OK)
-        status = look_at(call, &(dcli_look){check_asked, dcli_report_on, &asked});
+        status = look_at(call, &(dcli_look){.check = check_asked, .on = dcli_report_on, .user = &asked});
     dcli_free(times);
     dcl_report *report = asked.report != NULL ? &asked.report->seen : NULL;
     if (status == DCL_OK)

@@ -13,9 +13,11 @@ struct call {
     dcl_cluster *cluster;
     dcli_known_body *known;
     dcli_text_kind kind;
-    bool own;    /* the body is one of the library, or has arguments of the library: no replicas are made or read */
-    bool defers; /* the call ends with dcli_host_push() */
-    bool names;  /* the names of the call's arrays are the program's */
+    bool own;     /* the body is one of the library, or has arguments of the library: no replicas are made or read */
+    bool defers;  /* the call ends with dcli_host_push() */
+    bool names;   /* the names of the call's arrays are the program's */
+    bool repeats; /* as of dcli_overlap_choose() */
+    dcli_foresight *foresight; /* as of dcli_look */
     dcli_declarations declarations;
     int count;
     dcl_array *array[DCLI_MAX_PARAMS];
@@ -335,6 +337,8 @@ static void begin_call(struct call *call, dcl_cluster *cluster, const dcl_box *b
     call->own = own;
     call->names = !own;
     call->defers = false;
+    call->repeats = false;
+    call->foresight = NULL;
     call->count = 0;
     dcli_declarations_begin(&call->declarations, count);
 }
@@ -490,6 +494,15 @@ static void fit_pool(const dcl_cluster *cluster, dcli_operation *operation)
         operation->operand[k].fresh = false;
 }
 
+/* The valid lines of an operand's storage, before this call. @return NULL: it is no array */
+static dcli_valid_lines *lines_of(const struct call *call, int k)
+{
+    dcli_storage_state *state = call->states[k];
+    if (state == NULL || call->foresight == NULL)
+        return state != NULL ? &state->lines : NULL;
+    return dcli_foresight_lines(call->foresight, state);
+}
+
 /* Choose whether the operation uses the lines around the nodes' parts. It was resolved before: only operands that are
  * fresh change. */
 static void choose_overlap(struct call *call)
@@ -501,8 +514,8 @@ static void choose_overlap(struct call *call)
     if (call->steal == DCL_STEAL_ALWAYS && layout->rule.overlap == 0)
         return; /* batches are to be lent, and operations that use the lines have only one batch */
     for (int k = 0; k < call->count; k++)
-        lines[k] = call->states[k] != NULL ? &call->states[k]->lines : NULL;
-    dcli_overlap_choose(&call->operation, lines);
+        lines[k] = lines_of(call, k);
+    dcli_overlap_choose(&call->operation, lines, call->repeats);
     if (layout->rule.overlap == 0)
         fit_pool(call->cluster, &call->operation);
     dcli_operation_resolve(&call->operation);
@@ -617,11 +630,18 @@ dcl_status dcli_forall_start(dcl_cluster *cluster, const dcl_box *box, const cha
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[])
 {
+    return dcli_forall_run_step(cluster, box, body, kind, count, args, false);
+}
+
+dcl_status dcli_forall_run_step(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
+                                int count, const dcl_arg args[], bool repeats)
+{
     dcl_status status = dcli_args_check(cluster, body, kind, false, count, args);
     if (cluster == NULL)
         return status;
     struct call call;
     begin_call(&call, cluster, box, kind, false, status == DCL_OK ? count : 0);
+    call.repeats = repeats;
     call.defers = !cluster->config.sync; /* with DCL_SYNC it waits for the operation instead */
     if (status == DCL_OK)
         status = dcli_declare(cluster, box, count, args, &call.declarations);
@@ -734,17 +754,40 @@ dcl_status dcli_reduction_start(dcl_cluster *cluster, const dcl_box *box, const 
 
 /* ---- asking ------------------------------------------------------------------------------------------------------- */
 
+/* Make room for the storages of a call in its foresight. */
+static dcl_status foresee(const struct call *call)
+{
+    for (int k = 0; k < call->count && call->foresight != NULL; k++)
+        if (call->states[k] != NULL && lines_of(call, k) == NULL)
+            return DCL_ERR_NOMEM;
+    return DCL_OK;
+}
+
+/* Record in the foresight what a call that was looked at would change. */
+static void record_foreseen(const struct call *call)
+{
+    dcli_valid_lines *lines[DCLI_MAX_PARAMS];
+    if (call->foresight == NULL)
+        return;
+    for (int k = 0; k < call->count; k++)
+        lines[k] = lines_of(call, k);
+    dcli_overlap_record(&call->operation, lines);
+}
+
 static dcl_status plan_call(struct call *call, const char *body, int count, const dcl_arg args[], dcli_planned_fn *look,
                             void *user)
 {
     dcl_status status = dcli_cluster_replicas_settle(call->cluster);
     if (status == DCL_OK)
         status = prepare_call(call, body, count, args);
+    if (status == DCL_OK)
+        status = foresee(call);
     if (status == DCL_OK) {
         choose_overlap(call);
         dcli_directory_begin(&call->cluster->replicas.directory, &call->operation, NULL, NULL);
         status =
             look(user, &(dcli_planned){.cluster = call->cluster, .operation = &call->operation, .array = call->array});
+        record_foreseen(call);
     }
     dcli_body_let_go(call->known);
     return status;
@@ -785,6 +828,8 @@ dcl_status dcli_forall_look(dcl_cluster *cluster, const dcl_box *box, const char
         return status;
     struct call call;
     begin_call(&call, cluster, box, kind, false, count);
+    call.repeats = look->repeats;
+    call.foresight = look->foresight;
     status = dcli_declare(cluster, box, count, args, &call.declarations);
     pthread_mutex_lock(&cluster->lock);
     if (status == DCL_OK)

@@ -25,7 +25,7 @@ struct times {
 /* A nest in progress. */
 struct nest {
     const dcl_call *call;
-    const dcli_look *look; /* NULL: the nest is run; otherwise its operations are passed to it */
+    dcli_look *look; /* NULL: the nest is run; otherwise its operations are passed to it */
     dcli_loops_plan *plan;
     dcl_array *copy[DCLI_MAX_PARAMS]; /* by argument: an array for copies of its elements; NULL: not needed so far */
     int gathered_count;
@@ -331,15 +331,18 @@ static dcl_status stream_operation(const struct nest *nest, const dcli_loops_cal
 
 static dcl_status start_operation(const struct nest *nest, const dcli_loops_call *operation, const dcl_arg args[])
 {
+    bool repeats = operation->rounds >= DCLI_LEAST_ROUNDS;
     if (nest->stream != NULL)
         return stream_operation(nest, operation, args);
+    if (nest->look != NULL)
+        nest->look->repeats = repeats;
     if (operation->along >= 0)
         return dcli_lines_run(nest->call->cluster, operation, args, nest->look);
     if (nest->look != NULL)
         return dcli_forall_look(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
                                 operation->operand_count, args, nest->look);
-    return dcli_forall_run(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
-                           operation->operand_count, args);
+    return dcli_forall_run_step(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
+                                operation->operand_count, args, repeats);
 }
 
 static dcl_status run_operation(void *user, const dcli_loops_call *operation)
@@ -607,11 +610,17 @@ dcl_status dcli_loops_run(const dcl_call *call)
 
 dcl_status dcli_loops_look(const dcl_call *call, const dcli_look *look)
 {
-    struct nest nest = {.call = call, .look = look};
+    dcli_foresight foresight = {0};
+    dcli_look each = *look;
+    struct nest nest = {.call = call, .look = &each};
     dcli_loops_name names[DCLI_MAX_PARAMS];
     dcli_loops_plan *plan;
     dcl_status status = call->cluster != NULL ? look->check(call->cluster, look->user) : DCL_OK;
     if (status == DCL_OK)
         status = plan_nest(call, names, &plan);
-    return status == DCL_OK ? walk(&nest, names, plan) : status;
+    each.foresight = &foresight;
+    if (status == DCL_OK)
+        status = walk(&nest, names, plan);
+    dcli_foresight_free(&foresight);
+    return status;
 }

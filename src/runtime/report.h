@@ -6,6 +6,7 @@
 
 #include "kernel/element.h"
 #include "runtime/cluster.h"
+#include "runtime/foresight.h"
 #include "workqueue/plan_detail.h"
 
 /** What a report says of the indices of a reduction or scan. */
@@ -32,6 +33,9 @@ typedef struct dcli_look {
     dcl_status (*check)(const dcl_cluster *cluster, const void *user); /* checks what was asked for */
     dcli_planned_fn *on;
     void *user;
+    dcli_foresight
+        *foresight; /* what the operations that were looked at before would have changed; NULL: it stands alone */
+    bool repeats;   /* as of dcli_overlap_choose() */
 } dcli_look;
 
 /** Check a call as running it does, and pass it to `look`. Only a move is refused for an array that has failed. Takes
@@ -153,6 +157,10 @@ typedef struct dcli_report_asked {
 /** Run dcl_forall(), dcl_forall_tiles(), or dcl_reduce() into arrays. */
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[]);
+
+/** dcli_forall_run() of an operation of a loop nest. @param repeats  as of dcli_overlap_choose() */
+dcl_status dcli_forall_run_step(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
+                                int count, const dcl_arg args[], bool repeats);
 
 /** Set report->seen.index and method of an operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned);

@@ -472,7 +472,8 @@ static dcl_status run_operation(struct scanning *s, const char *text, dcli_text_
 {
     if (s->look == NULL)
         return dcli_forall_run(s->cluster, NULL, text, kind, count, args);
-    return dcli_forall_look(s->cluster, NULL, text, kind, count, args, &(dcli_look){check_look, look_on, s});
+    return dcli_forall_look(s->cluster, NULL, text, kind, count, args,
+                            &(dcli_look){.check = check_look, .on = look_on, .user = s});
 }
 
 /* ---- operations ------------------------------------------------------------------------------------------------------ */

@@ -187,7 +187,7 @@ static bool has_valid_lines(const dcli_operation *operation, const dcli_valid_li
     return all;
 }
 
-void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[])
+void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[], bool repeats)
 {
     struct need needs[DCLI_MAX_PARAMS];
     operation->overlap = 0;
@@ -197,7 +197,7 @@ void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *cons
     if (layout == NULL || layout->around == 0 || !find_needs(operation, needs))
         return;
     bool receives = false, asked = layout->rule.overlap > 0;
-    if (!asked && count_steps(operation, lines, needs) < LEAST_STEPS)
+    if (!asked && !repeats && count_steps(operation, lines, needs) < LEAST_STEPS)
         return;
     int64_t most = layout->around, beyond = most, held = most;
     for (int k = 0; k < operation->operand_count; k++) {

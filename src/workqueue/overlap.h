@@ -15,6 +15,12 @@
 
 #include "workqueue/operation.h"
 
+enum {
+    /* A loop of a nest that has fewer iterations is not known to be a time loop. Lines are received twice in the first steps if these
+     * write the inner elements only, which takes the time of several exchanges of single lines. */
+    DCLI_LEAST_ROUNDS = 8
+};
+
 /** How many lines around the parts of a storage are valid. {0}: none. */
 typedef struct dcli_valid_lines {
     dcl_box box;             /* where `inside` holds: the box written last, or a box around it that an earlier step
@@ -31,8 +37,10 @@ typedef struct dcli_valid_lines {
  *  If the map has an overlap, a body that can use the lines does, unless they are too few for a second such step. If
  *  DCL has reserved them (dcli_layout_reserve()), only a body of a time loop does, from step LEAST_STEPS on. Bodies
  *  that stand alone thus move and lend as without these lines.
- *  @param lines  [operand_count] of the operands' storages; NULL for operands that are no arrays. */
-void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[]);
+ *  @param lines    [operand_count] of the operands' storages; NULL for operands that are no arrays.
+ *  @param repeats  it is known to be in a time loop of at least DCLI_LEAST_ROUNDS iterations, so it need not be counted
+ *                  as a step first. */
+void dcli_overlap_choose(dcli_operation *operation, const dcli_valid_lines *const lines[], bool repeats);
 /** Record an operation that was issued, of any kind. @param lines  as of dcli_overlap_choose(); updated. */
 void dcli_overlap_record(const dcli_operation *operation, dcli_valid_lines *const lines[]);
 

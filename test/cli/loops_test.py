@@ -138,6 +138,7 @@ class Wrong(unittest.TestCase):
                                  (["a.c", "--report", "-o", "b.c"], "expected one of --report, --scheme LANGUAGE and -o"),
                                  (["a.c", "-o", "a.c"], "-o is the program itself"),
                                  (["a.c", "b.c", "--report"], "expected one file"),
+                                 (["a.c", "-o", "b.c", "--nodes", "2"], "--nodes was given without --report"),
                                  (["a.c", "--report", "--set", "n"], "expected NAME=VALUE"),
                                  (["a.c", "--report", "--set", "n=1.5"], "expected NAME=VALUE"),
                                  (["a.c", "--report", "--set", "n=99999999999999999999"], "a whole number of 64 bits")]:
@@ -247,6 +248,22 @@ class Report(unittest.TestCase):
                 "verified: 5 dependences, each within a thread or from an earlier step to a later one\n")
             done = run(DCL, "loops", "p.c", "--report", folder=folder)
             self.assertIn("p.c:10: region of lines 10 to 15, for t = 64 (--set chooses)\n", done.stdout)
+
+    def test_says_what_would_move_between_nodes(self):
+        text = ("void f(int n, int m, int steps, double A[n][m], double B[n][m]) {\n"
+                "#pragma dcl loops inout(double A[n][m], double B[n][m]) value(int steps)\n"
+                "for (int t = 0; t < steps; t++) {\n"
+                "    for (int i = 1; i < n - 1; i++) for (int j = 0; j < m; j++) B[i][j] = A[i-1][j] + A[i+1][j];\n"
+                "    for (int i = 1; i < n - 1; i++) for (int j = 0; j < m; j++) A[i][j] = B[i][j];\n}\n"
+                "#pragma dcl end\n}\n")
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "a.c").write_text(text)
+            set_all = ["--set", "n=4000", "--set", "m=1000", "--set", "steps=10"]
+            for nodes, words in [(1, "between 1 nodes, nothing moves\n"),
+                                 (2, f"between 2 nodes, {10 * 2 * 8000} bytes move; most concern node 0: {10 * 8000}\n"),
+                                 (3, f"between 3 nodes, {10 * 4 * 8000} bytes move; most concern node 1: {10 * 2 * 8000}\n")]:
+                done = run(DCL, "loops", "a.c", "--report", "--nodes", str(nodes), *set_all, folder=folder)
+                self.assertEqual(done.stdout.splitlines(True)[-1], words, done.stderr)
 
 
 class Scheme(unittest.TestCase):

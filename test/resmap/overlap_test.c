@@ -157,7 +157,8 @@ Test(overlap, compared)
         dcli_layout_release(&layout[n]);
 }
 
-/* Lines that are reserved without being asked for: as many as a 32nd of a part's, up to a number, and at least eight. */
+/* Lines that are reserved without being asked for: as many as a 16th of a part's, up to a number, and
+ * at least eight if the part has seven times as many. */
 struct reserve_row {
     char map[40];
     int64_t extent[3];
@@ -168,16 +169,18 @@ ParameterizedTestParameters(overlap, reserved)
 {
     static struct reserve_row rows[] = {
         {"block,*", {4096, 4096, 0}, 32, 32},
-        {"block,*", {2000, 4096, 0}, 32, 15},
+        {"block,*", {2000, 4096, 0}, 32, 31},
         {"block,*", {4096, 4096, 0}, 12, 12},
         {"block,*", {4096, 4096, 0}, 7, 0},
         {"block,*", {4096, 4096, 0}, 0, 0},
-        {"block,*", {8192, 128, 0}, 100, 64}, /* 2048 rows of 128: as many elements as are needed */
+        {"block,*", {8192, 128, 0}, 100, 100}, /* 2048 rows of 128: as many elements as are needed */
         {"block,*", {8192, 127, 0}, 100, 0},
-        {"block,*", {1023, 8192, 0}, 32, 0}, /* 255 rows */
-        {"block,*,*", {1024, 64, 64}, 32, 8},
-        {"splits(1000,2000,3000),*", {4000, 1000, 0}, 32, 31},
-        {"weighted(1:1:1:2),*", {4000, 1000, 0}, 32, 31},
+        {"block,*", {512, 8192, 0}, 32, 8},
+        {"block,*", {224, 8192, 0}, 32, 8}, /* 56 rows */
+        {"block,*", {223, 8192, 0}, 32, 0}, /* 55 rows */
+        {"block,*,*", {1024, 64, 64}, 32, 16},
+        {"splits(1000,2000,3000),*", {4000, 1000, 0}, 100, 62},
+        {"weighted(1:1:1:2),*", {4000, 1000, 0}, 100, 62},
         {"block,*;overlap=3", {4096, 4096, 0}, 32, 3},
         {"block,*;halo=1", {4096, 4096, 0}, 32, 0},
         {"block,*;every=2x2", {8192, 8192, 0}, 32, 0},

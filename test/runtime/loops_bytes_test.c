@@ -1,5 +1,5 @@
 /* test/runtime/loops_bytes_test.c - tests loop nests: what their operations move between nodes, compared with what isl says the threads of
- * each node read and write of elements that other nodes own. */
+ * each node read and write of elements that other nodes own; and what time loops move with and without lines around parts. */
 #include <criterion/criterion.h>
 #include <isl/point.h>
 #include <isl/val.h>
@@ -318,3 +318,98 @@ Test(loops_bytes, little_more_is_moved_than_is_used_on_two_nodes_by_the_others) 
 Test(loops_bytes, little_more_is_moved_than_is_used_on_three_nodes) { measure_half(3, 0); }
 
 Test(loops_bytes, little_more_is_moved_than_is_used_on_three_nodes_by_the_others) { measure_half(3, 1); }
+
+/* ---- time loops ------------------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 1024, COLUMNS = 512 }; /* parts on two nodes are large enough for lines around them */
+
+typedef double plate[ROWS][COLUMNS];
+
+#define JACOBI                                                                                     \
+    for (int t = 0; t < steps; t++) {                                                              \
+        for (int i = 1; i < n - 1; i++)                                                            \
+            for (int j = 1; j < m - 1; j++)                                                        \
+                B[i][j] = 0.2 * (A[i][j] + A[i][j - 1] + A[i][1 + j] + A[1 + i][j] + A[i - 1][j]); \
+        for (int i = 1; i < n - 1; i++)                                                            \
+            for (int j = 1; j < m - 1; j++)                                                        \
+                A[i][j] = 0.2 * (B[i][j] + B[i][j - 1] + B[i][1 + j] + B[1 + i][j] + B[i - 1][j]); \
+    }
+#define FDTD                                                       \
+    for (int t = 0; t < steps; t++) {                              \
+        for (int i = 1; i < n; i++)                                \
+            for (int j = 0; j < m; j++)                            \
+                A[i][j] = A[i][j] - 0.5 * (B[i][j] - B[i - 1][j]); \
+        for (int i = 0; i < n - 1; i++)                            \
+            for (int j = 0; j < m; j++)                            \
+                B[i][j] = B[i][j] - 0.7 * (A[i + 1][j] - A[i][j]); \
+    }
+#define TEXT(...) #__VA_ARGS__
+#define TEXT_OF(...) TEXT(__VA_ARGS__)
+
+static void jacobi(plate A, plate B, int n, int m, int steps) { JACOBI }
+static void fdtd(plate A, plate B, int n, int m, int steps) { FDTD }
+
+struct time_loop {
+    const char *text;
+    void (*run)(plate A, plate B, int n, int m, int steps);
+};
+
+/* Explain a time loop and run it on two nodes under block rows.
+ * @param lines  the setting. @return what moves, as explained and counted. */
+static dcl_counters run_time_loop(const struct time_loop *loop, size_t lines, int steps)
+{
+    static plate first[2], right[2], found;
+    const int n = ROWS, m = COLUMNS;
+    dcl_config config = test_config(2);
+    config.lines = lines;
+    dcl_cluster *cluster = test_open(&config);
+    dcl_grid grid = dcl_grid_2d(DCL_DOUBLE, ROWS, COLUMNS);
+    dcl_array *A = test_array(cluster, "block,*", grid), *B = test_array(cluster, "block,*", grid);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++) {
+            first[0][i][j] = (i * 37 + j) % 101 / 3.0;
+            first[1][i][j] = (i * 5 + j * 11) % 97 / 7.0;
+        }
+    memcpy(right, first, sizeof right);
+    loop->run(right[0], right[1], n, m, steps);
+    TEST_OK(dcl_write(A, NULL, first[0], NULL));
+    TEST_OK(dcl_write(B, NULL, first[1], NULL));
+    dcl_counters planned, before = test_counters(cluster, DCL_ALL_NODES);
+    const dcl_call *call =
+        DCL_CALL_LOOPS(cluster, loop->text, DCL_INOUT(A), DCL_INOUT(B), DCL_VALUE(n), DCL_VALUE(m), DCL_VALUE(steps));
+    TEST_OK(dcl_call_explain(call, DCL_ALL_NODES, &planned));
+    TEST_OK(dcl_call_run(call));
+    dcl_counters after = test_counters(cluster, DCL_ALL_NODES);
+    cr_expect_eq(after.bytes_moved - before.bytes_moved, planned.bytes_moved, "%d lines: %ld are planned, %ld counted",
+                 (int)lines, (long)planned.bytes_moved, (long)(after.bytes_moved - before.bytes_moved));
+    dcl_array *array[] = {A, B};
+    for (int k = 0; k < 2; k++) {
+        TEST_OK(dcl_read(array[k], NULL, found, NULL));
+        cr_expect_eq(memcmp(found, right[k], sizeof found), 0, "%d lines: array %d differs", (int)lines, k);
+        dcl_release(array[k]);
+    }
+    TEST_OK(dcl_close(cluster));
+    return planned;
+}
+
+/* The elements of a row that are moved by a stencil that does not write the first and last column are those between them. */
+Test(loops_bytes, a_time_loop_moves_a_row_per_neighbour_and_half_step_without_lines)
+{
+    const struct time_loop jacobi_2d = {TEXT_OF(JACOBI), jacobi}, fdtd_2d = {TEXT_OF(FDTD), fdtd};
+    cr_expect_eq(run_time_loop(&jacobi_2d, 0, 20).bytes_moved, 40 * 2 * (int64_t)(COLUMNS - 2) * BYTES);
+    cr_expect_eq(run_time_loop(&fdtd_2d, 0, 9).bytes_moved, 18 * (int64_t)COLUMNS * BYTES);
+}
+
+/* With k lines, k rows move at once: from the first half step on, because the nest says how often the loop runs. The second half step
+ * needs all lines again, for their first and last columns, which the first one does not write. From then on they suffice for k half
+ * steps. */
+Test(loops_bytes, a_time_loop_moves_k_rows_in_k_half_steps_with_lines)
+{
+    const struct time_loop jacobi_2d = {TEXT_OF(JACOBI), jacobi}, fdtd_2d = {TEXT_OF(FDTD), fdtd};
+    const int64_t row = 2 * COLUMNS * BYTES; /* in both directions */
+    cr_expect_eq(run_time_loop(&jacobi_2d, 32, 20).bytes_moved, 3 * 32 * row, "in half steps 1, 2 and 34");
+    cr_expect_eq(run_time_loop(&jacobi_2d, 8, 20).bytes_moved, 6 * 8 * row, "in half steps 1, 2, 10, 18, 26 and 34");
+    cr_expect_eq(run_time_loop(&jacobi_2d, 8, 6).bytes_moved, 4 * 2 * (int64_t)(COLUMNS - 2) * BYTES + 2 * 8 * row,
+                 "a loop of few iterations begins with four single rows");
+    cr_expect_eq(run_time_loop(&fdtd_2d, 8, 9).bytes_moved, 2 * 2 * 8 * row, "both fields, in steps 1 and 5");
+}

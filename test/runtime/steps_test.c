@@ -280,7 +280,7 @@ Test(steps_on_device, three_dimensions)
 
 /* ---- lines that DCL reserves ----------------------------------------------------------------------------------------- */
 
-enum { TALL = 1024, BROAD = 512, AUTOMATIC = 24 }; /* two parts of 512 lines: 16 lines are reserved */
+enum { TALL = 1024, BROAD = 512, AUTOMATIC = 24 }; /* two parts of 512 lines: 32 lines are reserved */
 
 typedef uint32_t tall_values[TALL][BROAD];
 
@@ -349,7 +349,7 @@ static void run_tall(size_t lines, const char *transfer, size_t pool_bytes, cons
 
 Test(steps_on_device, lines_that_are_reserved)
 {
-    run_tall(32, "send", 1 << 20, " 1 1 1 1 16 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 1 1");
+    run_tall(16, "send", 1 << 20, " 1 1 1 1 16 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 1 1");
 }
 Test(steps_on_device, lines_that_are_reserved_in_place)
 {
@@ -463,11 +463,11 @@ static void run_fields(int64_t row, const char *moved)
 }
 
 /* A row that is far from the border is set: steps still share exchanges. */
-Test(steps_on_device, a_source_far_from_the_border) { run_fields(0, " 2 2 64 0 0 0 0 0 0 0 32 32 0 0 0 0 0 0 0 64"); }
+Test(steps_on_device, a_source_far_from_the_border) { run_fields(0, " 2 2 128 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 64 64"); }
 /* A row at the border is set by a body that cannot set it in the lines, too: they are received again for each step. */
 Test(steps_on_device, a_source_near_the_border)
 {
-    run_fields(511, " 2 2 64 33 33 33 33 33 33 33 33 33 33 33 33 33 33 33 33 33");
+    run_fields(511, " 2 2 128 65 65 65 65 65 65 65 65 65 65 65 65 65 65 65 65 65");
 }
 
 /* Arrays of rank 1 have lines of one element. */
@@ -533,7 +533,7 @@ Test(steps_on_device, elements_are_set_between_steps)
             for (int j = 20; j < 50; j++)
                 *(n % 2 == 0 ? &v[i][j] : &u[i][j]) = (uint32_t)(i + j);
     }
-    cr_expect_str_eq(text, " 1 1 1 1 16 16 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 16 0 0", "%s", text);
+    cr_expect_str_eq(text, " 1 1 1 1 32 32 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", "%s", text);
     TEST_OK(dcl_read(U, NULL, found, NULL));
     cr_expect_eq(memcmp(found, u, sizeof u), 0);
     dcl_release(U);

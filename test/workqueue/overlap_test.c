@@ -48,7 +48,7 @@ static void issue(struct loop *loop, dcli_operation *operation, dcli_text *text)
     dcli_valid_lines *lines[3];
     for (int k = 0; k < operation->operand_count; k++)
         lines[k] = &loop->lines[operation->operand[k].storage - 1];
-    dcli_overlap_choose(operation, (const dcli_valid_lines *const *)lines);
+    dcli_overlap_choose(operation, (const dcli_valid_lines *const *)lines, false);
     dcli_operation_resolve(operation);
     cr_assert_eq(dcli_overlap_check_received(operation), DCL_OK, "%s", dcl_error());
     dcli_overlap_record(operation, lines);
@@ -187,7 +187,7 @@ Test(overlap, lines_apart_from_borders)
         dcli_valid_lines v = {.inside = 2, .outside = 3, .steps = 4}, f = {0}, *lines[] = {&v, &f};
         operation->box.start[0] = rows[r].first;
         operation->box.count[0] = rows[r].count;
-        dcli_overlap_choose(operation, (const dcli_valid_lines *const *)lines);
+        dcli_overlap_choose(operation, (const dcli_valid_lines *const *)lines, false);
         cr_assert_eq(operation->overlap, 0);
         dcli_overlap_record(operation, lines);
         cr_expect(v.inside == 2 * rows[r].valid && v.outside == 3 * rows[r].valid && (v.steps == 4) == rows[r].valid,
