@@ -1,8 +1,9 @@
 /* metg.c - the smallest tasks that DCL still runs efficiently: METG, the minimum effective task granularity of Task Bench
  * (E. Slaughter et al., "Task Bench: A Parameterized Benchmark for Evaluating Parallel Runtime Performance", SC20).
  *
- *     metg [workers]       one embedded node and local:2 if not given; else the workers of DCL_WORKERS as given, such as a tcp
- *                          address
+ *     metg                 on one embedded node, and on local:2
+ *     metg tcp             on two workers over tcp on loopback, which it starts, each on its share of the processors
+ *     metg WORKERS         on workers as DCL_WORKERS names them
  *
  * An array has one element per core, a column. Each step is one forall, and a task is one element of one step: a chain of
  * dependent multiply-adds, `rounds` of them. Patterns: "trivial" (no task depends on another), "no communication" (a task
@@ -14,7 +15,8 @@
  * Beside them: what a step cannot do without. A round trip of ZeroMQ: a message of 64 bytes over tcp on loopback, there and back,
  * between two processes. A launch: clEnqueueNDRangeKernel of an empty kernel with a work-item, and clFinish, on the device of
  * node 0. Both are measured before and after each pattern, as medians of 2,000. Over tcp, METG is compared with three round
- * trips, a launch and a finish, by the means of before and after.
+ * trips, a launch and a finish, by the means of before and after. Workers that share all processors with each other take longer, and
+ * differ from run to run, because Linux moves their threads:
  *
  *     dcl worker --listen tcp://127.0.0.1:7101 & dcl worker --listen tcp://127.0.0.1:7102 &
  *     metg tcp://127.0.0.1:7101,tcp://127.0.0.1:7102
@@ -22,9 +24,12 @@
  * Every run is repeated, and the fastest counts; of round trips and launches it is the median. Compiling, and measuring the cost
  * of elements, is done before. */
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -294,9 +299,93 @@ static bool in_child(const char *devices, const char *workers)
     return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
+/* ---- workers over tcp --------------------------------------------------------------------------------------------------- */
+
+struct worker {
+    pid_t child;
+    FILE *log;
+    char address[64];
+};
+
+/* Run on share number `share` of the processors, as a batch system starts several processes of one host. */
+static void take_share(int share, int shares)
+{
+    cpu_set_t all, own;
+    CPU_ZERO(&own);
+    check(sched_getaffinity(0, sizeof all, &all) == 0 && CPU_COUNT(&all) >= shares, "a processor for each worker");
+    for (int processor = 0, seen = 0; processor < CPU_SETSIZE; processor++)
+        if (CPU_ISSET(processor, &all) && seen++ * shares / CPU_COUNT(&all) == share)
+            CPU_SET(processor, &own);
+    check(sched_setaffinity(0, sizeof own, &own) == 0, "sched_setaffinity");
+}
+
+/* The dcl command: DCL_PROGRAM, or in the folder above that of this program. */
+static const char *find_program(void)
+{
+    static char path[4096];
+    const char *given = getenv("DCL_PROGRAM");
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 8);
+    check(length > 0, "readlink");
+    path[length] = '\0';
+    for (int n = 0; n < 2; n++)
+        *strrchr(path, '/') = '\0';
+    strcat(path, "/dcl");
+    return given != NULL ? given : path;
+}
+
+/* Start a worker, and wait until programs can call it. It ends with this program at the latest. */
+static void start_worker(struct worker *worker, int share, int shares)
+{
+    const char *program = find_program(), *says = "listening on ", *at = NULL;
+    char line[256];
+    int log[2];
+    check(access(program, X_OK) == 0, "the dcl command is not where it is built; give it in DCL_PROGRAM");
+    check(pipe(log) == 0, "pipe");
+    worker->child = fork();
+    check(worker->child >= 0, "fork");
+    if (worker->child == 0) {
+        check(prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && dup2(log[1], STDERR_FILENO) >= 0, "a worker's log");
+        close(log[0]);
+        close(log[1]);
+        take_share(share, shares);
+        execl(program, program, "worker", "--log", "info", "--listen", "tcp://127.0.0.1:*", NULL);
+        _exit(127);
+    }
+    close(log[1]);
+    worker->log = fdopen(log[0], "r");
+    while (at == NULL && fgets(line, sizeof line, worker->log) != NULL)
+        at = strstr(line, says);
+    check(at != NULL && sscanf(at + strlen(says), "%63s", worker->address) == 1, "start of a worker");
+}
+
+static void end_worker(const struct worker *worker)
+{
+    kill(worker->child, SIGTERM);
+    waitpid(worker->child, NULL, 0);
+    fclose(worker->log);
+}
+
+static bool measure_tcp(void)
+{
+    enum { WORKERS = 2 };
+    struct worker worker[WORKERS];
+    char workers[WORKERS * sizeof worker->address] = "";
+    for (int w = 0; w < WORKERS; w++) {
+        start_worker(&worker[w], w, WORKERS);
+        strcat(strcat(workers, w > 0 ? "," : ""), worker[w].address);
+    }
+    bool right = in_child(NULL, workers);
+    for (int w = 0; w < WORKERS; w++)
+        end_worker(&worker[w]);
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     printf("DCL %s, commit %s, METG\n", dcl_version(), bench_commit);
+    fflush(stdout);
+    if (argc > 1 && strcmp(argv[1], "tcp") == 0)
+        return measure_tcp() ? 0 : 1;
     if (argc > 1)
         return in_child(NULL, argv[1]) ? 0 : 1;
     bool embedded = in_child("0", NULL);

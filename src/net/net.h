@@ -152,8 +152,9 @@ typedef struct dcli_turns {
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
 /** Whether there seems to be a message, as far as this is known without a system call. */
 bool dcli_endpoint_seems_ready(const dcli_endpoint *endpoint);
+enum { DCLI_SPIN_AT_ONCE_NS = 1 };
 /** Set how long a receive polls for a message before it sleeps. @param nanoseconds  0: as usual, which depends on the
- *  number of processors. */
+ *  number of processors; DCLI_SPIN_AT_ONCE_NS: not at all. */
 void dcli_endpoint_spin(dcli_endpoint *endpoint, int64_t nanoseconds);
 /** Set whether the caller of later receives cannot go on without a message of a peer. While a thread of raised priority
  *  (base/slice.h) polls for such a message, it gives its priority up later. */

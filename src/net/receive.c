@@ -189,13 +189,21 @@ static bool sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
     return true;
 }
 
+/* Whether a receive sleeps without looking for messages first. poll() returns at once if there are some, and a look costs a
+ * system call, too, where messages come by libzmq. */
+static bool sleeps_at_once(const dcli_endpoint *endpoint)
+{
+    return endpoint->transport->by_threads && endpoint->spin_ns <= DCLI_SPIN_AT_ONCE_NS;
+}
+
 static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dcli_received *received_out)
 {
     int64_t start_ns = dcli_monotonic_ns();
-    if (!endpoint->bulky)
+    bool sleeps = sleeps_at_once(endpoint);
+    if (!endpoint->bulky && !sleeps)
         spin(endpoint, deadline_ns - start_ns < endpoint->spin_ns ? deadline_ns : start_ns + endpoint->spin_ns);
-    for (;;) {
-        dcl_status status = take(endpoint, received_out);
+    for (;; sleeps = false) {
+        dcl_status status = sleeps ? DCL_ERR_TIMEOUT : take(endpoint, received_out);
         if (status != DCL_ERR_TIMEOUT)
             return status;
         if (atomic_load_explicit(&endpoint->woken, memory_order_relaxed) && atomic_exchange(&endpoint->woken, false))
@@ -213,7 +221,7 @@ dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli
 {
     if (atomic_load_explicit(&endpoint->sleeping, memory_order_relaxed))
         take_place(endpoint);
-    if (endpoint->transport->seems_ready(endpoint)) {
+    if ((milliseconds == 0 || !sleeps_at_once(endpoint)) && endpoint->transport->seems_ready(endpoint)) {
         dcl_status status = take(endpoint, received_out);
         if (status != DCL_ERR_TIMEOUT)
             return status;

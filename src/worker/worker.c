@@ -339,13 +339,12 @@ static bool leaves_processor(const dcli_worker *worker)
 
 static dcl_status sleep_for(dcli_worker *worker, int milliseconds)
 {
-    enum { AT_ONCE_NS = 1 };
     bool any = false;
     dcli_watch_sleep(worker->terms.watch, true);
     if (worker->is_host)
         atomic_store_explicit(&worker->as_host->resting, true, memory_order_relaxed);
     else {
-        dcli_endpoint_spin(worker->endpoint, leaves_processor(worker) ? AT_ONCE_NS : 0);
+        dcli_endpoint_spin(worker->endpoint, leaves_processor(worker) ? DCLI_SPIN_AT_ONCE_NS : 0);
         dcli_endpoint_set_needed(worker->endpoint, !dcli_node_idle(worker->node));
     }
     return receive(worker, milliseconds, &any);

@@ -360,9 +360,19 @@ static bool next_moving(dcli_node *node, dcli_action *action)
     return false;
 }
 
+/* Tell a grant for operations beyond the cursor. While those of many operations are told already, more of them are put off
+ * and told at once: a peer takes as long for one message as for several that come together. */
+static bool next_grant_ahead(dcli_node *node, dcli_action *action)
+{
+    enum { TOLD_AHEAD = 64 }; /* operations; a round trip takes as long as some of the shortest */
+    node->tells_ahead |= node->tell_op <= node->cursor + TOLD_AHEAD;
+    node->tells_ahead = node->tells_ahead && next_grant(node, INT64_MAX, action);
+    return node->tells_ahead;
+}
+
 static bool next_exchange(dcli_node *node, dcli_action *action)
 {
-    return next_grant(node, node->cursor, action) || next_moving(node, action) || next_grant(node, INT64_MAX, action);
+    return next_grant(node, node->cursor, action) || next_moving(node, action) || next_grant_ahead(node, action);
 }
 
 static bool next_credit(dcli_node *node, dcli_action *action)
