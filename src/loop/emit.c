@@ -485,6 +485,14 @@ static bool is_constant(isl_pw_aff *bound, int64_t *value_out)
     return is_one;
 }
 
+/* Whether a free loop has iterations whenever the operation has threads, whatever the counters of the program's loops are. */
+static bool has_iterations(const dcli_loops_writer *writer, int loop)
+{
+    isl_set *threads = isl_set_params(isl_set_copy(writer->operation->box));
+    isl_set *iterations = isl_set_params(isl_set_copy(writer->operation->run[loop].range));
+    return dcli_loops_no_set(writer->sets, isl_set_subtract(threads, iterations));
+}
+
 void dcli_loops_put_head(dcli_loops_writer *writer, int number, int64_t step)
 {
     const dcli_loops_loop *loop = &writer->tree->loop[number];
@@ -492,7 +500,8 @@ void dcli_loops_put_head(dcli_loops_writer *writer, int number, int64_t step)
     int64_t low, high;
     const char *name = loop->name;
     char first[80], last[80];
-    if (is_constant(run->low, &low) && is_constant(run->high, &high) && high - low < SHORT_LOOP && high >= low) {
+    if (is_constant(run->low, &low) && is_constant(run->high, &high) && high - low < SHORT_LOOP && high >= low &&
+        has_iterations(writer, number)) {
         snprintf(first, sizeof first, "%" PRId64, low);
         snprintf(last, sizeof last, "%" PRId64, high);
     } else {
@@ -629,6 +638,21 @@ dcli_loops_place dcli_loops_place_of_output(const dcli_loops_writer *writer, int
     return writer->tree->statement[s].target.place;
 }
 
+bool dcli_loops_uses_variable(const dcli_loops_writer *writer, int variable)
+{
+    for (int s = 0; s < writer->tree->statement_count; s++) {
+        const dcli_loops_statement *statement = &writer->tree->statement[s];
+        if (!dcli_loops_in(writer->operation->statements, s))
+            continue;
+        if (!statement->target.is_array && statement->target.symbol == variable)
+            return true;
+        for (int r = 0; r < statement->read_count; r++)
+            if (!statement->read[r].is_array && statement->read[r].symbol == variable)
+                return true;
+    }
+    return false;
+}
+
 static void put_body(dcli_loops_writer *writer)
 {
     const dcli_loops_operation *operation = writer->operation;
@@ -649,12 +673,8 @@ static void put_body(dcli_loops_writer *writer)
         dcli_text_put(writer->out, ";\n");
     }
     for (int v = 0; v < tree->scalar_count; v++)
-        for (int s = 0; s < tree->statement_count; s++)
-            if (dcli_loops_in(operation->statements, s) && !tree->statement[s].target.is_array &&
-                tree->statement[s].target.symbol == v) {
-                dcli_text_put(writer->out, "%s t%d_%s;\n", tree->scalar[v].type, v, tree->scalar[v].name);
-                break;
-            }
+        if (dcli_loops_uses_variable(writer, v))
+            dcli_text_put(writer->out, "%s t%d_%s;\n", tree->scalar[v].type, v, tree->scalar[v].name);
     dcli_loops_put_nodes(writer, tree->first);
     for (int k = 0; k < operation->output_count; k++) {
         put_access(writer, operation->output[k]);

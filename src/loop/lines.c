@@ -132,15 +132,12 @@ static void put_scalars(dcli_loops_writer *writer)
 {
     const dcli_loops_tree *tree = writer->tree;
     for (int v = 0; v < tree->scalar_count; v++)
-        for (int s = 0; s < tree->statement_count; s++)
-            if (dcli_loops_in(writer->operation->statements, s) && !tree->statement[s].target.is_array &&
-                tree->statement[s].target.symbol == v) {
-                dcli_text_put(writer->out, "%s t%d_%s", tree->scalar[v].type, v, tree->scalar[v].name);
-                if (writer->in_lanes)
-                    dcli_text_put(writer->out, "[%d]", DCLI_LOOPS_LANES);
-                dcli_text_put(writer->out, ";\n");
-                break;
-            }
+        if (dcli_loops_uses_variable(writer, v)) {
+            dcli_text_put(writer->out, "%s t%d_%s", tree->scalar[v].type, v, tree->scalar[v].name);
+            if (writer->in_lanes)
+                dcli_text_put(writer->out, "[%d]", DCLI_LOOPS_LANES);
+            dcli_text_put(writer->out, ";\n");
+        }
 }
 
 /* Put the text for a whole strip, if there can be one. With it, indices of neighbouring lines are known to be neighbours, so that

@@ -33,6 +33,9 @@ int dcli_loops_put_bounds(dcli_loops_writer *writer, int number);
 /** Print the head of a free loop. Bounds are arguments, so that one text serves all sizes; those of short loops are
  *  numbers, because kernels unroll such loops. */
 void dcli_loops_put_head(dcli_loops_writer *writer, int number, int64_t step);
+/** Whether the text of the operation contains a variable of the nest. A statement that never runs depends on no assignment, so that its
+ *  operation may contain none to a variable that it reads. */
+bool dcli_loops_uses_variable(const dcli_loops_writer *writer, int variable);
 /** Put a node; put a node and the nodes beside it that follow. */
 void dcli_loops_put_node(dcli_loops_writer *writer, const dcli_loops_node *node);
 void dcli_loops_put_nodes(dcli_loops_writer *writer, const dcli_loops_node *node);
