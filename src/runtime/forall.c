@@ -359,9 +359,11 @@ static dcl_status fill_operand(struct call *call, int p, const dcl_arg *arg)
     operand->reshaped = array->reshaped;
     operand->declared = call->declarations.of[p];
     bool usable = !call->own && !array->reshaped; /* replicas exist only in the array's own shape */
-    operand->keeps = usable && arg->width_count != DCLI_NOT_RETAINED &&
-                     (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
-    if (operand->keeps || (usable && (base->state->had_replicas || base->layout.rule.halo_rank > 0)))
+    bool retained = arg->width_count != DCLI_NOT_RETAINED, has_halo = base->layout.rule.halo_rank > 0;
+    operand->keeps =
+        usable && retained && (arg->access == DCL_ACCESS_IN_KEPT || base->keeps || base->layout.rule.copies > 0);
+    usable &= retained || !has_halo; /* whoever uses replicas of an array with a halo also makes them */
+    if (operand->keeps || (usable && (base->state->had_replicas || has_halo)))
         operand->generation = call->cluster->replicas.generation + 1;
     if (call->names)
         dcli_array_note_name(array, arg->name);

@@ -310,24 +310,25 @@ Test(scan, errors_quote_the_program)
     TEST_OK(dcl_close(cluster));
 }
 
-/* The values are stored as the output lies, and two operations read them: no node retains what it gets for the first one, so
- * explain agrees with the counters. */
-Test(scan, output_with_a_halo)
+/* A scan is right, and explain agrees with the counters. @param turned  the lines of the output are columns of the input */
+static void scan_is_explained(const char *body, bool turned, const char *input_map, const char *output_map)
 {
     enum { LINES = 3, LENGTH = 2500 };
-    static int64_t values[LENGTH][LINES], right[LINES][LENGTH], found[LINES][LENGTH];
+    static int64_t values[LENGTH * LINES], right[LINES][LENGTH], found[LINES][LENGTH];
     dcl_config config = test_config(4);
     dcl_cluster *cluster = test_open(&config);
-    dcl_array *A = test_array(cluster, "block", dcl_grid_2d(DCL_INT64, LENGTH, LINES));
-    dcl_array *P = test_array(cluster, "cyclic;halo=0:3,1:2", dcl_grid_2d(DCL_INT64, LINES, LENGTH));
+    dcl_array *A =
+        test_array(cluster, input_map, dcl_grid_2d(DCL_INT64, turned ? LENGTH : LINES, turned ? LINES : LENGTH));
+    dcl_array *P = test_array(cluster, output_map, dcl_grid_2d(DCL_INT64, LINES, LENGTH));
     for (int i = 0; i < LINES; i++)
         for (int j = 0; j < LENGTH; j++) {
-            values[j][i] = (i + 7 * j) % 31;
-            right[i][j] = values[j][i] + (j > 0 ? right[i][j - 1] : 0);
+            int64_t value = (i + 7 * j) % 31;
+            values[turned ? j * LINES + i : i * LENGTH + j] = value;
+            right[i][j] = value + (j > 0 ? right[i][j - 1] : 0);
         }
     TEST_OK(dcl_write(A, NULL, values, NULL));
     dcl_counters planned, before, after;
-    const dcl_call call = *DCL_CALL_SCAN(cluster, "P(i,j) += A(j,i);", DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"));
+    const dcl_call call = *DCL_CALL_SCAN(cluster, body, DCL_OUT(P), DCL_IN(A), DCL_ALONG("j"));
     TEST_OK(dcl_call_explain(&call, DCL_ALL_NODES, &planned));
     TEST_OK(dcl_stats(cluster, DCL_ALL_NODES, &before));
     TEST_OK(dcl_call_run(&call));
@@ -340,6 +341,12 @@ Test(scan, output_with_a_halo)
     dcl_release(A);
     TEST_OK(dcl_close(cluster));
 }
+
+/* The values are stored as the output lies, and two operations read them: no node retains what it gets for the first one. */
+Test(scan, output_with_a_halo) { scan_is_explained("P(i,j) += A(j,i);", true, "block", "cyclic;halo=0:3,1:2"); }
+
+/* Two operations read the input: no node retains what it gets for the first one. */
+Test(scan, input_with_a_halo) { scan_is_explained("P(i,j) += A(i,j);", false, "*,cyclic;halo=0:0,1:2", "*,block"); }
 
 /* An axis whose leaves are longer. */
 Test(scan, long_axis)
