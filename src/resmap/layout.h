@@ -404,6 +404,8 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
 /** Make a map of a rule. @param rule  checked here, copied, and still the caller's: the map holds references of its
  *  own. @return the map, or NULL: DCL_ERR_INVALID, DCL_ERR_NOMEM. */
 dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule);
+/** The map of a map's rule without its fill value, for an array of another type, which may not have that value. */
+dcl_map *dcli_map_new_unfilled(const dcl_map *map);
 /** dcl_map_block() for calls of the library: messages name the function that the program has called. */
 dcl_map *dcli_map_new_block(dcl_cluster *cluster);
 /** A map for matrices whose rows are divided in blocks: with as many rows as nodes, each has one. */

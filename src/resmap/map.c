@@ -40,6 +40,13 @@ dcl_map *dcli_map_new(dcl_cluster *cluster, const dcli_map_rule *rule)
     return map;
 }
 
+dcl_map *dcli_map_new_unfilled(const dcl_map *map)
+{
+    dcli_map_rule rule = map->rule;
+    rule.fill_value = 0;
+    return dcli_map_new(map->cluster, &rule);
+}
+
 dcl_status dcli_map_check_rank(int rank)
 {
     if (rank < 1 || rank > DCL_MAX_RANK)

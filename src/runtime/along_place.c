@@ -208,14 +208,14 @@ static dcl_status make_numbers(struct search *s, int r)
 {
     const dcl_array *output = s->output[r]->array;
     dcl_grid grid = *dcli_array_grid(output);
-    dcl_map *block = output->base != NULL || output->layout.partial ? dcli_map_new_block(s->cluster) : NULL;
+    bool block = output->base != NULL || output->layout.partial;
     grid.type = DCL_INT64;
-    if (block == NULL && (output->base != NULL || output->layout.partial))
+    dcl_map *map = block ? dcli_map_new_block(s->cluster) : dcli_map_new_unfilled(output->map);
+    if (map == NULL)
         return dcli_error_status();
-    dcl_map *map = block != NULL ? block : output->map;
     dcl_status status = s->look != NULL ? dcli_array_imagine(s->cluster, &grid, map, ++s->imagined, &s->numbers[r])
                                         : dcli_array_make(s->cluster, &grid, map, true, &s->numbers[r]);
-    dcl_map_release(block);
+    dcl_map_release(map);
     return status;
 }
 

@@ -144,13 +144,12 @@ static dcl_status make_array(struct keyed *k, int r, bool like, dcl_array **arra
         for (int d = 1; d <= grid.rank - 2; d++) /* kernels need memory, though they store nothing for no elements */
             grid.extent[d] = dcli_max(grid.extent[d], 1);
     }
-    dcl_map *rows = like ? NULL : rows_map(k, grid.rank);
-    if (!like && rows == NULL)
+    dcl_map *map = like ? dcli_map_new_unfilled(output->base == NULL ? output->map : k->rows) : rows_map(k, grid.rank);
+    if (map == NULL)
         return dcli_error_status();
-    dcl_map *map = !like ? rows : output->base == NULL ? output->map : k->rows;
     dcl_status status = k->look != NULL ? dcli_array_imagine(k->cluster, &grid, map, ++k->imagined, array_out)
                                         : dcli_array_make(k->cluster, &grid, map, like, array_out);
-    dcl_map_release(rows);
+    dcl_map_release(map);
     return status;
 }
 

@@ -120,15 +120,15 @@ static void find_args(struct reduction *r)
 
 /* ---- arrays ---------------------------------------------------------------------------------------------------------- */
 
-/* Make an array for values or partial results. @param map  NULL: by blocks */
-static dcl_status make_array(struct reduction *r, const dcl_grid *grid, dcl_map *map, dcl_array **array_out)
+/* Make an array for values or partial results. @param like  it lies as arrays of this map do; NULL: by blocks */
+static dcl_status make_array(struct reduction *r, const dcl_grid *grid, const dcl_map *like, dcl_array **array_out)
 {
-    dcl_map *block = map == NULL ? dcli_map_new_block(r->cluster) : NULL;
-    if (map == NULL && (map = block) == NULL)
+    dcl_map *map = like != NULL ? dcli_map_new_unfilled(like) : dcli_map_new_block(r->cluster);
+    if (map == NULL)
         return dcli_error_status();
     dcl_status status = r->look != NULL ? dcli_array_imagine(r->cluster, grid, map, ++r->imagined, array_out)
                                         : dcli_array_make(r->cluster, grid, map, true, array_out);
-    dcl_map_release(block);
+    dcl_map_release(map);
     return status;
 }
 

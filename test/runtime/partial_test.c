@@ -447,6 +447,37 @@ Test(partial_on_device, the_rest_in_other_types)
     TEST_OK(dcl_close(cluster));
 }
 
+/* Values, indices and sums between the operations of a reduction lie as an array of the program does, but their types may not have the
+ * fill value of its map. */
+Test(partial_on_device, arrays_of_reductions_have_no_fill_value)
+{
+    enum { N = 40, KEYS = 3 };
+    dcl_cluster *cluster = open_nodes(2);
+    dcl_array *a = test_array(cluster, "block;every=1;rest=-2.5", dcl_grid_1d(DCL_FLOAT, N)),
+              *K = test_array(cluster, "block", dcl_grid_1d(DCL_INT32, N)),
+              *low = test_array(cluster, "block;every=1;rest=0.5", dcl_grid_1d(DCL_FLOAT, KEYS)),
+              *at = test_array(cluster, "block", dcl_grid_1d(DCL_INT64, KEYS));
+    float found[KEYS];
+    int64_t where[KEYS], last = 0;
+    TEST_OK(dcl_forall(cluster, "a(i) = 50 - i; K(i) = i % 3;", DCL_OUT(a), DCL_OUT(K)));
+    TEST_OK(dcl_reduce(cluster, "last combine= (long)a(i);", DCL_RESULT(last), DCL_IN(a), DCL_OPERATOR("combine", "0"),
+                       DCL_PRELUDE("long combine(long x, long y) { return y; }")));
+    cr_expect_eq(last, 11);
+    TEST_OK(dcl_reduce(cluster, "low(K(i)) += a(i);", DCL_OUT(low), DCL_IN(K), DCL_IN(a)));
+    TEST_OK(dcl_read(low, NULL, found, NULL));
+    cr_expect(found[0] == 427 && found[1] == 403 && found[2] == 390, "%g %g %g", found[0], found[1], found[2]);
+    TEST_OK(dcl_reduce(cluster, "if (3 * i <= j && j < 3 * i + 3) low(i) min= a(j);", DCL_OUT(low), DCL_RESULT_AT(at),
+                       DCL_IN(a)));
+    TEST_OK(dcl_read(at, NULL, where, NULL));
+    TEST_OK(dcl_read(low, NULL, found, NULL));
+    for (int k = 0; k < KEYS; k++)
+        cr_expect(found[k] == 48 - 3 * k && where[k] == 3 * k + 2, "%d: %g at %d", k, found[k], (int)where[k]);
+    dcl_array *arrays[] = {a, K, low, at};
+    for (int k = 0; k < 4; k++)
+        dcl_release(arrays[k]);
+    TEST_OK(dcl_close(cluster));
+}
+
 /* Of a million elements a hundred are stored, and no more memory is taken; what is stored nowhere does not move. */
 Test(partial_on_device, stores_and_moves_only_what_there_is)
 {
