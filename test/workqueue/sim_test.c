@@ -118,7 +118,7 @@ ParameterizedTest(int *runner, simulation, random_programs)
             *runner + 1, RUNNERS, run, first, sum.operations, sum.foralls, sum.batches, sum.early, sum.cut_out,
             sum.chunks, sum.messages, sum.failures, sum.lost, sum.losses_told, sum.joined, sum.asked, sum.lent,
             sum.lent_in_place, sum.won, sum.returned, sum.taken_back, sum.late);
-    if (run >= 50) /* it does exercise all of it */
+    if (run >= 500) /* it does exercise all of it: some happens in a hundredth of the programs only */
         cr_assert(sum.chunks > 1000 && sum.batches > 1000 && sum.failures > 0 && sum.declined > 0 &&
                   sum.failures_in_marks > 0 && sum.in_place && sum.sent && sum.lost > 0 && sum.losses_told > 0 &&
                   sum.joined > 0 && sum.early > 0 && sum.lent > 0 && sum.won > 0 && sum.joined_batches > 0);
