@@ -13,6 +13,7 @@
 #include "segment/cut.h"
 
 enum { MOST_BESIDE = 64 }; /* most works that are cut together, and among which joining looks for the one to continue */
+enum { LEAST_ACROSS = 128 };  /* fewest indices of the slowest axis in a batch, if an input is contiguous along it */
 enum { MOST_BATCHES = 1024 }; /* most batches of a plan whose batches are made smaller for lack of memory for loans */
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */
@@ -128,10 +129,25 @@ static int64_t elements_in_memory(const dcli_builder *builder)
     return dcli_max(1, TILES * builder->terms->batch_bytes / dcli_max(1, bytes));
 }
 
-/* Most elements of a batch, if `elements` are cut; 0: there are too few for two batches. */
-static int64_t most_elements(const dcli_builder *builder, int64_t elements)
+/* Elements of LEAST_ACROSS indices of the slowest axis, if the work reads an input that is contiguous along it; otherwise 0. Parts of a work
+ * are slabs of the slowest axis. Thin ones read a few bytes at a time of such an input, each time from other pages. */
+static int64_t elements_across(const dcli_builder *builder, const dcli_work *work)
 {
-    int64_t most = dcli_ceil_div(elements, DCLI_FINE_BATCHES);
+    const dcli_body *body = builder->operation->body;
+    const dcli_binding *binding = &builder->plan->binding[work->first_binding];
+    const dcl_box *box = &work->box;
+    bool across = false;
+    for (int a = 0; a < body->access_count; a++)
+        across |= !body->access[a].written && binding[a].step[0] == 1;
+    return across && box->rank > 1 && box->count[0] > 1 ? LEAST_ACROSS * (dcli_box_elements(box) / box->count[0]) : 0;
+}
+
+/* Most elements of a batch; 0: there are too few for two batches, or batches would be too thin. */
+static int64_t most_elements(const dcli_builder *builder, const struct uncut *uncut)
+{
+    int64_t elements = uncut->elements, most = dcli_ceil_div(elements, DCLI_FINE_BATCHES), across = 0;
+    for (int64_t w = 0; w < uncut->works && !dcli_body_may_be_costly(builder->operation->body); w++)
+        across = dcli_max(across, uncut->cut[w] ? elements_across(builder, &builder->plan->work[w]) : 0);
     if (dcli_body_may_be_costly(builder->operation->body))
         most = dcli_max(dcli_min(most, DCLI_FEW_ELEMENTS),
                         dcli_min(dcli_ceil_div(elements, DCLI_FINEST_BATCHES),
@@ -140,7 +156,8 @@ static int64_t most_elements(const dcli_builder *builder, int64_t elements)
         most = dcli_max(most, builder->terms->fine_elements);
     if (most > elements / 2)
         return 0;
-    return dcli_min(most, dcli_max(elements_in_memory(builder), dcli_ceil_div(elements, MOST_BATCHES)));
+    most = dcli_min(most, dcli_max(elements_in_memory(builder), dcli_ceil_div(elements, MOST_BATCHES)));
+    return most >= across ? most : 0;
 }
 
 /* Append a part of work number w: per axis the indices lo .. lo + count - 1 of its box, counted in steps of the box. */
@@ -318,7 +335,7 @@ dcl_status dcli_plan_cut_fine(dcli_builder *builder, bool alone)
     if (!may_be_cut(builder) || (!alone && !may_cut_exchanging(builder, 0)))
         return DCL_OK;
     dcl_status status = look_at_batches(builder, &uncut);
-    int64_t most = status == DCL_OK ? most_elements(builder, uncut.elements) : 0;
+    int64_t most = status == DCL_OK ? most_elements(builder, &uncut) : 0;
     if (most > 0 && (uncut.all ? alone && uncut.batches == 1 : may_cut_exchanging(builder, uncut.elements)))
         status = cut(builder, &uncut, most);
     dcli_free(uncut.cut);

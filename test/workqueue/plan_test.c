@@ -706,6 +706,13 @@ Test(plan, what_exchanges_nothing_is_cut_so_that_batches_can_be_lent)
     dcli_operation *alone =
         TEST_FORALL(1, "C(i,j) = A(i,j);", {DCL_ACCESS_OUT, "C", 1, whole}, {DCL_ACCESS_IN, "A", 2, whole});
     expect_fine("one node", alone, 1, 1, "not 1: 8000 0 of 8000");
+    dcl_grid tall = dcl_grid_2d(DCL_INT64, 1600, 4), wide = dcl_grid_2d(DCL_INT64, 4, 1600);
+    const dcli_layout *lines = test_layout("block,*;nodes=1", 4, &tall),
+                      *across = test_layout("block,*;nodes=1", 4, &wide);
+    dcli_operation *transposed =
+        TEST_FORALL(1, "C(i,j) = A(j,i);", {DCL_ACCESS_OUT, "C", 1, lines}, {DCL_ACCESS_IN, "A", 2, across});
+    expect_fine("transposed, 150 rows each", transposed, 4, 600, "fine 11: 600 400 of 6400");
+    expect_fine("transposed, 100 rows each are too few", transposed, 4, 400, "not 1: 6400 0 of 6400");
     test_ops_free();
 }
 
