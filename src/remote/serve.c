@@ -1,6 +1,7 @@
 /* remote/serve.c - the loop of a server: messages of the driver, and ends of commands. */
 #include <inttypes.h>
 #include <poll.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -61,10 +62,22 @@ static dcl_status serve_one(dcli_remote *remote, int milliseconds, bool *idle_ou
     return status;
 }
 
+/* Let other threads run between two questions. Where processors are few and libzmq's threads need them to encrypt and to receive, a thread
+ * that asks all the time would take one of them. So it sleeps, unless something has happened just now: short commands are awaited. */
+static void rest(const dcli_remote *remote, int64_t now_ns, int64_t happened_ns)
+{
+    enum { AWAKE_NS = 50000 };
+    dcli_endpoint_pause(remote->terms.endpoint);
+    if (dcli_endpoint_crowds(remote->terms.endpoint) && now_ns - happened_ns > AWAKE_NS)
+        nanosleep(&(struct timespec){.tv_nsec = DCLI_REST_NS}, NULL);
+    else
+        dcli_slice_rest(now_ns);
+}
+
 /* How long to wait for a message, in milliseconds; -1: until one comes. Drivers of GPUs call back up to 20 ms late. So while such
- * a device has commands, its driver is asked: without sleeping for ASK_NS after something has happened, then every
- * millisecond, which hardly prolongs commands that take so long. Where processors are few, other threads run in between.
- * Other drivers call back, but the ends of unobserved commands wake nobody. */
+ * a device has commands, its driver is asked: without waiting for messages for ASK_NS after something has happened, then every
+ * millisecond, which hardly prolongs commands that take so long. Other drivers call back, but the ends of unobserved commands wake
+ * nobody. */
 static int patience(const dcli_remote *remote, int64_t happened_ns)
 {
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
@@ -73,9 +86,8 @@ static int patience(const dcli_remote *remote, int64_t happened_ns)
                        remote->peers.small_due_ns > 0
                    ? DCLI_REPORTS_LATE_MS
                    : -1;
-    dcli_endpoint_pause(remote->terms.endpoint);
     int64_t now_ns = dcli_monotonic_ns();
-    dcli_slice_rest(now_ns);
+    rest(remote, now_ns, happened_ns);
     return now_ns - happened_ns < ASK_NS ? 0 : PAUSE_MS;
 }
 

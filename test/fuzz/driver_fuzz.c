@@ -92,6 +92,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     fuzz_demand((server->buffers = dcli_buffers_open()) != NULL, "dcli_buffers_open");
     fuzz_demand(icd_turn_open(server) == DCL_OK, "icd_turn_open");
     fuzz_demand(icd_enter() && (device = icd_make(ICD_DEVICE, sizeof *device)) != NULL, "icd_make");
+    device->root = device;
     device->server = server;
     device->node = SERVER;
     device->last = &device->first;

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "processes"))
@@ -255,6 +256,30 @@ def few_messages(programs, variables, folder):
         raise Failed(f"a command and clFinish(): {line}")
 
 
+def rest_beside_commands(dcl, programs, folder, work):
+    """A server of a GPU, over tcp and where processors are few, sleeps between its questions for the ends of commands. The device is the tests'
+    fake one, each of whose 40 commands takes 20 ms and no processor."""
+    fake = os.path.join(os.path.dirname(programs), "fake_opencl.so")
+    if os.sysconf("SC_NPROCESSORS_ONLN") > 4 or not os.path.exists(fake) or SLOW > 1:
+        return
+    with mock.patch.dict(os.environ, {"OCL_ICD_VENDORS": fake, "TEST_OPENCL": "gpu; takes add 20"}), open_place("tcp:1", dcl, folder) as place:
+        variables = {**place.variables, "OCL_ICD_VENDORS": os.path.join(os.path.dirname(dcl), "dcl.icd")}
+        program = Program([f"{programs}/program", "series"], variables, f"{work}/errors")
+        try:
+            while program.next(SECONDS) != "launched":
+                pass
+            (server,) = workers_of(program, place)
+            before = processes.sleeps_of(server)
+            if program.next(SECONDS) != "ended":
+                raise Failed(program.said())
+            sleeps = processes.sleeps_of(server) - before
+            program.end(SECONDS)
+        finally:
+            program.kill()
+    if sleeps < 120:  # about 6,000 where nothing else runs, and 40 if it sleeps for messages only
+        raise Failed(f"a server has slept {sleeps} times during 40 commands of a GPU; expected at least three times in each")
+
+
 def beside_others(dcl, driver, base, work):
     """A loader that finds the driver beside the host's own asks it for devices also in the processes that serve it."""
     os.mkdir(f"{base}/vendors")
@@ -309,6 +334,8 @@ def check(dcl, programs, base):
     if processes.is_late(max(took), SLOW):
         raise Failed(f"a loss is known after {max(took):.2f} s; expected less than a second")
     beside_others(dcl, driver, base, work)
+    os.mkdir(f"{base}/series")
+    rest_beside_commands(dcl, programs, f"{base}/series", work)
     alone = Program([f"{programs}/program"], {"OCL_ICD_VENDORS": driver, "DCL_WORKERS": "tcp://127.0.0.1:1"}, f"{work}/errors")
     try:
         line = alone.next(SECONDS)

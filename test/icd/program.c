@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -1260,6 +1261,34 @@ static void try_sub_devices(cl_device_id first, cl_device_id second)
     s.add = old_add;
 }
 
+/* ---- a series ---- */
+
+/* Many launches one after the other, between two lines. */
+static int try_series(cl_device_id device)
+{
+    enum { TURNS = 40 };
+    const size_t items = N;
+    open_setting(device);
+    cl_mem x = make(sizeof a, 0, NULL), y = make(sizeof b, 0, NULL);
+    set_add(x, y, x, 1);
+    for (int n = 0; n <= TURNS; n++) {
+        check(clEnqueueNDRangeKernel(s.queue, s.add, 1, NULL, &items, NULL, 0, NULL, NULL), "launch");
+        if (n == 0) /* the kernel is compiled */
+            check(clFinish(s.queue), "clFinish");
+    }
+    check(clFlush(s.queue), "clFlush");
+    puts("launched");
+    fflush(stdout);
+    check(clFinish(s.queue), "clFinish");
+    puts("ended");
+    fflush(stdout);
+    poll(NULL, 0, 200); /* the test reads how often the server has slept */
+    clReleaseMemObject(x);
+    clReleaseMemObject(y);
+    close_setting();
+    return 0;
+}
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, TURNS = 60 };
@@ -1568,6 +1597,8 @@ int main(int count, char **list)
         return try_needs(devices[0], devices[1], atol(list[2]));
     if (count == 2 && strcmp(list[1], "apart") == 0 && found > 1)
         return try_apart(devices[0], devices[1]);
+    if (count == 2 && strcmp(list[1], "series") == 0)
+        return try_series(devices[0]);
     if (count == 2 && strcmp(list[1], "parts") == 0) {
         open_setting(devices[found - 1]);
         try_partitions(devices[0]);

@@ -58,6 +58,12 @@ def stat_of(pid):
     return (name, fields[0], int(fields[1]), int(fields[19])) if bracket else None
 
 
+def sleeps_of(pid):
+    """How often the first thread of a process has given its processor up because it had to wait."""
+    found = re.search(rb"^voluntary_ctxt_switches:\s+(\d+)", read(f"/proc/{pid}/status"), re.M)
+    return int(found[1]) if found else 0
+
+
 def environ_of(pid):
     return read(f"/proc/{pid}/environ")
 
