@@ -138,7 +138,7 @@ static int64_t elements_across(const dcli_builder *builder, const dcli_work *wor
     const dcl_box *box = &work->box;
     bool across = false;
     for (int a = 0; a < body->access_count; a++)
-        across |= !body->access[a].written && binding[a].step[0] == 1;
+        across |= !body->access[a].written && binding[a].step[0] == 1 && binding[a].step[box->rank - 1] > 1;
     return across && box->rank > 1 && box->count[0] > 1 ? LEAST_ACROSS * (dcli_box_elements(box) / box->count[0]) : 0;
 }
 

@@ -713,6 +713,10 @@ Test(plan, what_exchanges_nothing_is_cut_so_that_batches_can_be_lent)
         TEST_FORALL(1, "C(i,j) = A(j,i);", {DCL_ACCESS_OUT, "C", 1, lines}, {DCL_ACCESS_IN, "A", 2, across});
     expect_fine("transposed, 150 rows each", transposed, 4, 600, "fine 11: 600 400 of 6400");
     expect_fine("transposed, 100 rows each are too few", transposed, 4, 400, "not 1: 6400 0 of 6400");
+    dcl_grid row = dcl_grid_1d(DCL_INT64, 1600);
+    dcli_operation *scaled = TEST_FORALL(1, "C(i,j) = v(i);", {DCL_ACCESS_OUT, "C", 1, lines},
+                                         {DCL_ACCESS_IN, "v", 2, test_layout("block;nodes=1", 4, &row)});
+    expect_fine("an element for each row", scaled, 4, 400, "fine 16: 400 400 of 6400");
     test_ops_free();
 }
 
