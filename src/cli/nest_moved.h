@@ -5,7 +5,7 @@
 #include "loop/describe.h"
 
 /** Print how many bytes of a nest's arrays, under the default map, would move between nodes, in all and at most for one node.
- *  Lines that nodes store around parts for time loops (docs/time-loops.md) are left out: each step moves what it reads.
+ *  It is counted as with DCL_LINES=0: each step of a time loop moves what it reads.
  *  @param nest, arguments  as of dcl_nest_describe(). @param nodes  at least 1. @return a status: see dcl_error() */
 dcl_status cli_print_moved(const char *nest, int nodes, int count, const dcl_nest_argument arguments[]);
 

@@ -189,7 +189,7 @@ static bool sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
     return true;
 }
 
-/* Whether a receive sleeps without looking for messages first. poll() returns at once if there are some, and a look costs a
+/* Whether a receive sleeps without looking for messages first. poll() returns at once if there are some, arm() sees what poll() does not, and a look costs a
  * system call, too, where messages come by libzmq. */
 static bool sleeps_at_once(const dcli_endpoint *endpoint)
 {

@@ -12,7 +12,7 @@
 typedef struct dcli_foresight {
     int64_t count, capacity;
     struct dcli_foreseen {
-        const dcli_storage_state *state; /* compared only: it may have been freed since */
+        const dcli_storage_state *state; /* compared only */
         dcli_valid_lines lines;
     } * of;
 } dcli_foresight;

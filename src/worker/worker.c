@@ -270,7 +270,7 @@ static void tell_own_marks(dcli_worker *worker)
 enum { TELL_HOST_STEPS = 4, TELL_HOST_MS = 1 };
 
 /* Whether a report to the program is put off: each would wake two threads of libzmq, for which processors are too few. The
- * program waits mostly for the end of all operations; before, it needs to hear only from time to time how far this node
+ * program waits mostly for the end of all operations; until then, it needs to hear only from time to time how far this node
  * is. */
 static bool reports_late(const dcli_worker *worker)
 {

@@ -360,8 +360,8 @@ static bool next_moving(dcli_node *node, dcli_action *action)
     return false;
 }
 
-/* Tell a grant for operations beyond the cursor. While those of many operations are told already, more of them are put off
- * and told at once: a peer takes as long for one message as for several that come together. */
+/* Tell a grant of an operation after the cursor. While the grants of more than TOLD_AHEAD such operations are told, further
+ * ones wait, and are then told together: a peer takes as long for one message as for several that come together. */
 static bool next_grant_ahead(dcli_node *node, dcli_action *action)
 {
     enum { TOLD_AHEAD = 64 }; /* operations; a round trip takes as long as some of the shortest */

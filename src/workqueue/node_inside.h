@@ -196,7 +196,7 @@ struct dcli_node {
      * order. There may be thousands of open operations, of which few are in this list. */
     struct dcli_open_op *moving, *moving_last;
     int64_t tell_op;  /* all grants of earlier operations were told */
-    bool tells_ahead; /* those of later operations than the cursor's are being told */
+    bool tells_ahead; /* grants of operations after the cursor are being told */
     int64_t looks;    /* for tests: how many operations dcli_node_next() and dcli_node_may_get() have looked at */
     struct dcli_open_op *spare; /* memory for operations with few batches and without chunks */
     int64_t cursor;             /* the operation whose batches are being started */

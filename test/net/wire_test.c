@@ -109,7 +109,7 @@ static dcli_wire_state state_of(const party *p, int at, int peer)
     return ((const dcli_wire *)p->peer[at]->link)->peer[peer].state;
 }
 
-/** Whether two peers know of their connection, within about so many turns of 2 ms. Nothing may have been sent. */
+/** Wait until two peers know of their connection, `turns` times 2 ms at most. @return whether they do. Nothing may have been sent. */
 static bool settles(party *p, int low, int high, int turns)
 {
     dcli_received received;

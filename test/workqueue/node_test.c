@@ -649,7 +649,7 @@ Test(node, out_of_memory)
 
 /* ---- how far ahead a node grants -------------------------------------------------------------------------------------- */
 
-enum { GRANTS_AHEAD = 4096, MANY_READS = GRANTS_AHEAD + 100, TOLD_AHEAD = 64 };
+enum { GRANTS_AHEAD = 4096, MANY_READS = GRANTS_AHEAD + 100, TOLD_AHEAD = 64 }; /* as in workqueue/node.c */
 
 /* All reads have one plan. */
 static const dcli_plan *plan_of_reads(void *user, const dcli_operation *operation, int peer)
