@@ -158,6 +158,37 @@ static bool walk_axis(struct part *part, int d, int64_t offset)
     return true;
 }
 
+/* Whether no part has more than one region, and a query without strides cuts it to one region. */
+static bool has_plain_parts(const dcli_walk *walk)
+{
+    const dcli_layout *layout = walk->layout;
+    bool plain = true;
+    for (int d = 0; d < layout->grid.rank && plain; d++)
+        plain = layout->division[d].runs == 0 && dcli_layout_is_dense(layout, d) && walk->query.stride[d] == 1;
+    return plain;
+}
+
+/* Emit what the query has of a part of one region. A path of its own, because planning asks for it many times. */
+static void emit_plain(struct part *part)
+{
+    const dcli_layout *layout = part->walk->layout;
+    const dcl_box *query = &part->walk->query;
+    dcli_region region = {.box = {.rank = query->rank}, .offset = layout->lead};
+    for (int d = 0; d < query->rank; d++) {
+        int64_t first = run_start(&layout->division[d], part->coordinate[d]);
+        int64_t start = dcli_max(first, query->start[d]);
+        int64_t end = dcli_min(first + part->extent[d], query->start[d] + query->count[d]);
+        if (start >= end)
+            return;
+        region.box.start[d] = start;
+        region.box.count[d] = end - start;
+        region.box.stride[d] = 1;
+        region.step[d] = part->within[d];
+        region.offset += (start - first) * part->within[d];
+    }
+    dcli_region_emit(part->walk, &region);
+}
+
 void dcli_axes_walk(dcli_walk *walk, int node)
 {
     const dcli_layout *layout = walk->layout;
@@ -167,13 +198,17 @@ void dcli_axes_walk(dcli_walk *walk, int node)
     part.walk = walk;
     if (!dcli_axes_local(layout, node, part.coordinate, part.extent))
         return;
+    bool plain = has_plain_parts(walk);
     for (int d = last; d >= 0; d--) {
         part.within[d] = within;
-        if (layout->division[d].runs == 0)
+        if (!plain && layout->division[d].runs == 0)
             part.lane[d] = make_lane(&layout->division[d], layout->grid.extent[d], part.coordinate[d], within);
         within *= d == last ? dcli_row_pitch(layout, part.extent[d]) : part.extent[d];
     }
-    walk_axis(&part, 0, 0);
+    if (plain)
+        emit_plain(&part);
+    else
+        walk_axis(&part, 0, 0);
 }
 
 /* Whether a coordinate owns one of the `count` indices start, start + stride, ..., all inside the grid. With cyclic

@@ -1,4 +1,6 @@
 /* resmap/blocks.c - finds the blocks that a box touches. Movement is counted in blocks. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/hash.h"
@@ -36,6 +38,16 @@ static dcl_status insert(dcli_block_set *set, uint64_t number)
     set->count += set->slots[at] == 0;
     set->slots[at] = key;
     return DCL_OK;
+}
+
+void dcli_block_set_clear(dcli_block_set *set, int64_t most)
+{
+    if (set->capacity > most) {
+        dcli_block_set_free(set);
+    } else if (set->count > 0) {
+        memset(set->slots, 0, (size_t)set->capacity * sizeof set->slots[0]);
+        set->count = 0;
+    }
 }
 
 void dcli_block_set_free(dcli_block_set *set)
@@ -164,6 +176,19 @@ static bool count_box(void *user, int64_t number)
     return listed->status == DCL_OK;
 }
 
+/* Whether every node's part is one block. */
+static bool is_one_block(const dcli_layout *layout)
+{
+    bool one = layout->kind == DCLI_MAP_AXES;
+    for (int d = 0; d < layout->grid.rank && one; d++) {
+        const dcli_division *division = &layout->division[d];
+        one = division->runs == 0 && dcli_layout_is_dense(layout, d) &&
+              (division->used > 1 || division->run >= layout->grid.extent[d]) &&
+              layout->rule.block[d] >= dcli_min(division->run + (division->more > 0), layout->grid.extent[d]);
+    }
+    return one;
+}
+
 dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box *box, dcli_block_set *set,
                               int64_t *extra_in_out)
 {
@@ -174,6 +199,8 @@ dcl_status dcli_layout_blocks(const dcli_layout *layout, int node, const dcl_box
         return dcli_every_inward(layout, box, &inner)
                    ? dcli_layout_blocks(layout->inner, node, &inner, set, extra_in_out)
                    : DCL_OK;
+    if (is_one_block(layout))
+        return insert(set, (uint64_t)node);
     dcl_box moved = dcli_from_origin(layout, box);
     bool ones = true;
     for (int d = 0; d < moved.rank; d++)

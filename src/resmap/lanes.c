@@ -150,7 +150,7 @@ struct product {
     dcli_region region;
 };
 
-static bool emit(dcli_walk *walk, const dcli_region *region)
+bool dcli_region_emit(dcli_walk *walk, const dcli_region *region)
 {
     walk->found = true;
     if (walk->out == NULL)
@@ -167,7 +167,7 @@ static bool multiply(struct product *product, int level, int64_t offset)
     dcli_region *region = &product->region;
     if (level == region->box.rank) {
         region->offset = offset;
-        return emit(product->walk, region);
+        return dcli_region_emit(product->walk, region);
     }
     const struct strips *strips = &product->strips[level];
     int d = product->order != NULL ? product->order[level] : level;
@@ -209,7 +209,7 @@ bool dcli_element_emit(dcli_walk *walk, const int64_t index[], int64_t offset)
         region.box.start[d] = index[d];
         region.box.count[d] = region.box.stride[d] = 1;
     }
-    return emit(walk, &region);
+    return dcli_region_emit(walk, &region);
 }
 
 static int by_offset(const void *a, const void *b)

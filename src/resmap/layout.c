@@ -1,4 +1,5 @@
 /* resmap/layout.c - questions about a layout, each passed on to the files of the layout's family of maps. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -181,17 +182,15 @@ bool dcli_layout_is_dense(const dcli_layout *layout, int d)
 
 dcl_status dcli_layout_one_region(const dcli_layout *layout, int node, bool *one_out, dcli_region *region_out)
 {
-    dcli_region_list list = {0};
+    dcli_region_list list = {.region = region_out, .capacity = 1}; /* no part of such a map has more regions */
     dcl_status status = DCL_OK;
     *one_out = layout->kind == DCLI_MAP_AXES;
     for (int d = 0; d < layout->grid.rank && *one_out; d++)
         *one_out = layout->division[d].runs == 0 && dcli_layout_is_dense(layout, d);
     if (*one_out)
         status = dcli_layout_regions(layout, node, NULL, &list);
+    assert(list.region == region_out);
     *one_out = list.count == 1;
-    if (*one_out)
-        *region_out = list.region[0];
-    dcli_region_list_free(&list);
     return status;
 }
 

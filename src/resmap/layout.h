@@ -393,6 +393,8 @@ typedef struct dcli_block_set {
     int64_t count, capacity;
 } dcli_block_set;
 void dcli_block_set_free(dcli_block_set *set);
+/** Remove all numbers. The memory is kept for others, unless there is room for more than `most`. */
+void dcli_block_set_clear(dcli_block_set *set, int64_t most);
 
 /** Add the blocks that contain elements of `box`, all of which `node` owns.
  *  @param extra_in_out  increased by the number of blocks of one element. These are not stored in the set but counted,

@@ -107,6 +107,9 @@ typedef struct dcli_walk {
  *  storage. @param order  axes, slowest stored first; NULL: 0, 1, ... @return false: end the walk. */
 bool dcli_lanes_emit(dcli_walk *walk, const dcli_lane lane[], int64_t offset, const int order[]);
 
+/** Emit a region, which lies in the query. @return false: end the walk. */
+bool dcli_region_emit(dcli_walk *walk, const dcli_region *region);
+
 /** Emit the region of one element, if it is in the query. @param index  from the grid's origin. @return false: end the
  *  walk. */
 bool dcli_element_emit(dcli_walk *walk, const int64_t index[], int64_t offset);

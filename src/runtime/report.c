@@ -220,7 +220,7 @@ static dcl_status find_reach(dcli_report *report, const dcli_planned *planned, s
         unknown = unknown || has_unknown_reach(operation, a, &all->own[a], all->base);
     if (status != DCL_OK || !unknown) /* finding partners takes about as long as planning */
         return status;
-    status = dcli_find_partners(operation, all->own, all->base, self, planned->cluster->host, &partners);
+    status = dcli_find_partners(operation, all->own, all->base, self, planned->cluster->host, NULL, &partners);
     bool every = partners.count + (dcli_layout_place(space, self) >= 0) >= space->node_count;
     dcli_node_list_free(&partners);
     for (int a = 0; a < body->access_count && status == DCL_OK && every && report->seen.all_to_all == NULL; a++) {

@@ -101,6 +101,8 @@ dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box);
  *  dcli_box_set_add(). */
 int64_t dcli_box_set_next(const dcli_box_set *set, const dcl_box *box, int64_t from);
 void dcli_box_set_free(dcli_box_set *set);
+/** Remove all boxes. The memory is kept for others, unless there is room for more than `most` boxes. */
+void dcli_box_set_clear(dcli_box_set *set, int64_t most);
 
 /** Print a box as "[0:4, 2:10:2]": per axis first:end:stride, end exclusive, a stride of 1 omitted; for messages and
  *  tests. @return as snprintf(). */

@@ -26,12 +26,25 @@ static bool cut_axis(const dcl_box *box, const dcl_grid *grid, int d, int where,
                               &image->box.count[d], &image->box.stride[d]);
 }
 
+/* The only image of a box that lies in the grid. */
+static bool take_whole(const dcl_box *box, dcli_image *image_out)
+{
+    image_out->box = *box;
+    for (int d = 0; d < box->rank; d++) {
+        image_out->shift[d] = 0;
+        if (box->count[d] == 1)
+            image_out->box.stride[d] = 1;
+    }
+    return !dcli_box_is_empty(box);
+}
+
 bool dcli_image_next(const dcl_box *box, const dcl_grid *grid, int *next_in_out, dcli_image *image_out)
 {
     int all = 1;
-    if (dcli_box_leaves(box, grid))
-        for (int d = 0; d < box->rank; d++)
-            all *= 3;
+    if (!dcli_box_leaves(box, grid))
+        return (*next_in_out)++ == 0 && take_whole(box, image_out);
+    for (int d = 0; d < box->rank; d++)
+        all *= 3;
     while (*next_in_out < all) {
         int rest = (*next_in_out)++;
         bool some = true;

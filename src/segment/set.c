@@ -271,6 +271,14 @@ dcl_status dcli_box_set_put(dcli_box_set *set, const dcl_box *box)
     return DCL_OK;
 }
 
+void dcli_box_set_clear(dcli_box_set *set, int64_t most)
+{
+    set->boxes.count = set->pending.count = set->added.count = 0;
+    set->levels = 0;
+    if (dcli_max(set->boxes.capacity, dcli_max(set->pending.capacity, set->added.capacity)) > most)
+        dcli_box_set_free(set);
+}
+
 void dcli_box_set_free(dcli_box_set *set)
 {
     dcli_box_list_free(&set->boxes);

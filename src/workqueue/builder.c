@@ -12,8 +12,9 @@
 
 enum { BATCH, WORK, BINDING, STAGE, PIECE, CHUNK, ITEM, SPOT };
 
-/* Lists of more bytes are not kept for the next plan. */
-enum { MOST_KEPT = 1 << 16 };
+/* Lists of more bytes are not kept for the next plan, nor are sets of more boxes or blocks, nor the sets of more
+ * owners. */
+enum { MOST_KEPT = 1 << 16, MOST_IN_SET = 64, MOST_OWNERS = 16 };
 
 static void *append(dcli_builder *builder, int list, void *items, int64_t *count, int64_t more, size_t bytes)
 {
@@ -476,7 +477,8 @@ void dcli_builder_begin(dcli_builder *builder, dcli_plan *plan, const dcli_opera
                         const dcli_plan_terms *terms, dcli_accesses *accesses)
 {
     memset(&builder->plan, 0, offsetof(dcli_builder, seen) - offsetof(dcli_builder, plan));
-    memset(builder->seen, 0, (size_t)operation->operand_count * sizeof *builder->seen);
+    for (; builder->seen_used < operation->operand_count; builder->seen_used++)
+        builder->seen[builder->seen_used] = (dcli_seen){0};
     builder->plan = plan;
     builder->operation = operation;
     builder->terms = terms;
@@ -530,24 +532,41 @@ static void trim(void *items_in_out, int64_t *capacity, size_t bytes)
         dcli_fit(items_in_out, 0, capacity, bytes);
 }
 
+static void free_owned(dcli_seen *seen)
+{
+    for (int64_t n = 0; n < seen->owned_ready; n++) {
+        dcli_block_set_free(&seen->owned[n].blocks);
+        dcli_box_set_free(&seen->owned[n].needed);
+    }
+    dcli_free(seen->owned);
+    seen->owned = NULL;
+    seen->owned_count = seen->owned_ready = seen->owned_capacity = 0;
+}
+
+static void clear_seen(dcli_seen *seen)
+{
+    seen->keeps = seen->copied = seen->unique = seen->own.known = seen->with.known = false;
+    dcli_box_set_clear(&seen->set, MOST_IN_SET);
+    dcli_box_set_clear(&seen->asked, MOST_IN_SET);
+    dcli_box_set_clear(&seen->arrived, MOST_IN_SET);
+    trim(&seen->item, &seen->item_capacity, sizeof *seen->item);
+    if (seen->owned_count > MOST_OWNERS)
+        free_owned(seen);
+    for (int64_t n = 0; n < seen->owned_count; n++) {
+        dcli_block_set_clear(&seen->owned[n].blocks, MOST_IN_SET);
+        dcli_box_set_clear(&seen->owned[n].needed, MOST_IN_SET);
+    }
+    seen->owned_count = 0;
+}
+
 void dcli_builder_end(dcli_builder *builder)
 {
     static const size_t bytes[DCLI_PLAN_LISTS] = {
         [BATCH] = sizeof(dcli_batch), [WORK] = sizeof(dcli_work),   [BINDING] = sizeof(dcli_binding),
         [STAGE] = sizeof(dcli_stage), [PIECE] = sizeof(dcli_piece), [CHUNK] = sizeof(dcli_chunk),
         [ITEM] = sizeof(dcli_item)};
-    for (int k = 0; k < builder->operation->operand_count; k++) {
-        dcli_seen *seen = &builder->seen[k];
-        dcli_box_set_free(&seen->set);
-        dcli_box_set_free(&seen->arrived);
-        dcli_free(seen->item);
-        dcli_box_set_free(&seen->asked);
-        for (int64_t n = 0; n < seen->owned_count; n++) {
-            dcli_block_set_free(&seen->owned[n].blocks);
-            dcli_box_set_free(&seen->owned[n].needed);
-        }
-        dcli_free(seen->owned);
-    }
+    for (int k = 0; k < builder->operation->operand_count; k++)
+        clear_seen(&builder->seen[k]);
     trim(&builder->need, &builder->need_capacity, sizeof *builder->need);
     trim(&builder->point, &builder->point_capacity, sizeof *builder->point);
     trim(&builder->want, &builder->want_capacity, sizeof *builder->want);
@@ -578,4 +597,12 @@ void dcli_builder_free(dcli_builder *builder)
     dcli_region_list_free(&builder->tiles);
     dcli_box_list_free(&builder->fresh);
     dcli_box_list_free(&builder->missing);
+    for (int k = 0; k < builder->seen_used; k++) {
+        dcli_seen *seen = &builder->seen[k];
+        dcli_box_set_free(&seen->set);
+        dcli_box_set_free(&seen->asked);
+        dcli_box_set_free(&seen->arrived);
+        dcli_free(seen->item);
+        free_owned(seen);
+    }
 }

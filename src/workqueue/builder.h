@@ -49,7 +49,7 @@ struct dcli_home {
     dcli_region region; /* if `one` */
 };
 
-/** State of one array operand while a FORALL is planned. */
+/** State of one array operand while a FORALL is planned. A planner keeps the memory of its sets for the next plan. */
 typedef struct dcli_seen {
     bool keeps;                   /* received elements may become replicas at this node */
     bool copied;                  /* this node has replicas of it from earlier operations, and the plan reads from
@@ -63,7 +63,8 @@ typedef struct dcli_seen {
     dcli_box_set arrived;         /* unless `unique`: boxes of the items that the plan's batches receive so far */
     int64_t *item, item_capacity; /* [item_capacity] for each box of `arrived`, the number of its item in plan->item */
     struct dcli_owned *owned;     /* [owned_count] by owner, ascending */
-    int64_t owned_count, owned_capacity;
+    int64_t owned_count, owned_ready, owned_capacity; /* entries owned_count to owned_ready - 1 are empty, but keep the
+                                                         memory of their sets for more owners */
     struct dcli_home own, with; /* the parts of the planned node and, in a plan for a pair, of the other node; kept with
                                    the first operand that has the layout */
 } dcli_seen;
@@ -127,6 +128,7 @@ typedef struct dcli_builder {
     dcli_box_list fresh, missing;
     dcli_node_list owners;
     struct dcli_spare spare[DCLI_PLAN_LISTS];
+    int seen_used; /* entries of seen[] that are initialized, and without contents between two plans */
     /* What follows is cleared for each plan, up to `seen`. */
     dcli_plan *plan;
     const dcli_operation *operation;

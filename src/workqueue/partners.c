@@ -18,12 +18,10 @@ struct search {
     const dcli_layout *space;          /* layout of the first output */
     int self;
     bool gaps[DCL_MAX_RANK];  /* as of dcli_preimage() */
-    const dcli_layout *known; /* layout of the last access; NULL: none yet */
-    bool one;                 /* with it, the node's part is one region */
-    dcli_region part;         /* if `one` */
-    dcli_region_list regions;
-    dcli_box_list boxes;
-    dcli_node_list owners, *partners;
+    const dcli_region *const *part; /* [accesses] as of dcli_partner_search; NULL: not known */
+    dcli_region_list *regions;
+    dcli_box_list *boxes;
+    dcli_node_list *owners, *partners;
 };
 
 /* Add the nodes that compute the indices of a box. */
@@ -33,8 +31,8 @@ static dcl_status add_computing(struct search *search, const dcl_box *indices)
     dcl_box box = *indices;
     if (output->view != NULL)
         dcli_transform_box(output->view, indices, &box);
-    dcl_status status = dcli_layout_owners(search->space, &box, &search->owners);
-    return status == DCL_OK ? dcli_node_list_add_all(search->partners, &search->owners, search->self) : status;
+    dcl_status status = dcli_layout_owners(search->space, &box, search->owners);
+    return status == DCL_OK ? dcli_node_list_add_all(search->partners, search->owners, search->self) : status;
 }
 
 /* Whether all nodes that compute, except search->self, are partners. */
@@ -46,10 +44,10 @@ static bool has_all(const struct search *search)
 /* Add the nodes that touch the elements of a box of the array, through an access with these subscripts. */
 static dcl_status add_touching(struct search *search, const dcli_subscripts *subscripts, const dcl_box *part)
 {
-    search->boxes.count = 0;
-    dcl_status status = dcli_preimage(subscripts, &search->operation->box, part, search->gaps, &search->boxes);
-    for (int64_t b = 0; b < search->boxes.count && status == DCL_OK; b++)
-        status = add_computing(search, &search->boxes.box[b]);
+    search->boxes->count = 0;
+    dcl_status status = dcli_preimage(subscripts, &search->operation->box, part, search->gaps, search->boxes);
+    for (int64_t b = 0; b < search->boxes->count && status == DCL_OK; b++)
+        status = add_computing(search, &search->boxes->box[b]);
     return status;
 }
 
@@ -110,17 +108,13 @@ static dcl_status add_region(struct search *search, const struct touched *touche
                                                                       : DCL_OK;
 }
 
-/* List the regions of a box in this node's part. Accesses that follow each other often read one array. */
-static dcl_status list_regions(struct search *search, const dcli_layout *layout, const dcl_box *box)
+/* List the regions of a box in this node's part of the array of access a. */
+static dcl_status list_regions(struct search *search, int a, const dcli_layout *layout, const dcl_box *box)
 {
     dcli_region region;
-    dcl_status status = DCL_OK;
-    if (search->known != layout)
-        status = dcli_layout_one_region(layout, search->self, &search->one, &search->part);
-    search->known = status == DCL_OK ? layout : NULL;
-    if (status != DCL_OK || !search->one)
-        return status == DCL_OK ? dcli_layout_regions(layout, search->self, box, &search->regions) : status;
-    return dcli_region_cut(&search->part, box, &region) ? dcli_region_list_add(&search->regions, &region) : DCL_OK;
+    if (search->part == NULL || search->part[a] == NULL)
+        return dcli_layout_regions(layout, search->self, box, search->regions);
+    return dcli_region_cut(search->part[a], box, &region) ? dcli_region_list_add(search->regions, &region) : DCL_OK;
 }
 
 /* List the regions of this node's part that an access may touch. */
@@ -129,12 +123,12 @@ static dcl_status find_regions(struct search *search, int a, struct touched *tou
     const dcli_layout *layout = touched->operand->layout;
     dcl_box seen, whole = dcl_box_of(&layout->grid);
     bool cut;
-    search->regions.count = 0;
+    search->regions->count = 0;
     if (!dcli_access_footprint(search->operation, a, touched->own, &search->operation->box, &seen, &touched->foot,
                                &cut))
         return DCL_OK;
     touched->wraps = dcli_box_leaves(&touched->foot, &layout->grid);
-    return list_regions(search, layout, touched->wraps ? &whole : &touched->foot);
+    return list_regions(search, a, layout, touched->wraps ? &whole : &touched->foot);
 }
 
 static dcl_status add_access(struct search *search, int a)
@@ -149,8 +143,8 @@ static dcl_status add_access(struct search *search, int a)
     if (dcli_layout_is_shuffled(layout)) /* its elements are needed everywhere */
         return add_computing(search, &operation->box);
     dcl_status status = find_regions(search, a, &touched);
-    for (int64_t r = 0; r < search->regions.count && status == DCL_OK && !has_all(search); r++)
-        status = add_region(search, &touched, &search->regions.region[r].box);
+    for (int64_t r = 0; r < search->regions->count && status == DCL_OK && !has_all(search); r++)
+        status = add_region(search, &touched, &search->regions->region[r].box);
     return status;
 }
 
@@ -168,34 +162,53 @@ static dcl_status search_accesses(struct search *search)
 }
 
 static dcl_status find_in_body(const dcli_operation *operation, const dcli_subscripts own[],
-                               const dcli_subscripts base[], int self, dcli_node_list *partners)
+                               const dcli_subscripts base[], int self, const dcli_partner_search *with,
+                               dcli_node_list *partners)
 {
     struct search search = {.operation = operation,
                             .own = own,
                             .base = base,
                             .space = operation->operand[operation->body->owner].layout,
                             .self = self,
+                            .part = with->part,
+                            .regions = with->regions,
+                            .boxes = with->boxes,
+                            .owners = with->owners,
                             .partners = partners};
-    dcl_status status = DCL_OK;
     if (operation->overlap > 0)
-        status = dcli_overlap_partners(operation, self, partners);
-    else if (!dcli_box_is_empty(&operation->box))
-        status = dcli_makes_replicas(operation) ? add_computing(&search, &operation->box) : search_accesses(&search);
-    dcli_region_list_free(&search.regions);
-    dcli_box_list_free(&search.boxes);
-    dcli_node_list_free(&search.owners);
+        return dcli_overlap_partners(operation, self, partners);
+    if (dcli_box_is_empty(&operation->box))
+        return DCL_OK;
+    return dcli_makes_replicas(operation) ? add_computing(&search, &operation->box) : search_accesses(&search);
+}
+
+/* As find_in_body(), with lists of its own. */
+static dcl_status find_alone(const dcli_operation *operation, const dcli_subscripts own[],
+                             const dcli_subscripts base[], int self, dcli_node_list *partners)
+{
+    dcli_region_list regions = {0};
+    dcli_box_list boxes = {0};
+    dcli_node_list owners = {0};
+    dcl_status status =
+        find_in_body(operation, own, base, self,
+                     &(dcli_partner_search){.regions = &regions, .boxes = &boxes, .owners = &owners}, partners);
+    dcli_region_list_free(&regions);
+    dcli_box_list_free(&boxes);
+    dcli_node_list_free(&owners);
     return status;
 }
 
 dcl_status dcli_find_partners(const dcli_operation *operation, const dcli_subscripts own[],
-                              const dcli_subscripts base[], int self, int node_count, dcli_node_list *partners_out)
+                              const dcli_subscripts base[], int self, int node_count, const dcli_partner_search *with,
+                              dcli_node_list *partners_out)
 {
     bool moves = operation->kind == DCLI_OP_MOVE;
     partners_out->count = 0;
     if (self == node_count)
         return DCL_OK; /* the host plans for no node */
     if (operation->kind == DCLI_OP_FORALL)
-        return find_in_body(operation, own, base, self, partners_out);
+        return with != NULL ? find_in_body(operation, own, base, self, with, partners_out)
+                            : find_alone(operation, own, base, self, partners_out);
     bool some = moves ? self != operation->node
                       : (operation->kind == DCLI_OP_READ || operation->kind == DCLI_OP_WRITE) &&
                             dcli_layout_place(operation->operand[0].layout, self) >= 0;

@@ -4,6 +4,15 @@
 
 #include "workqueue/operation.h"
 
+/** What a caller that plans has already. */
+typedef struct dcli_partner_search {
+    const dcli_region *const *part;            /* [accesses] the peer's part of the array, if it is one region; else
+                                                  NULL */
+    dcli_region_list *regions;                 /* lists whose contents are overwritten */
+    dcli_box_list *boxes;
+    dcli_node_list *owners;
+} dcli_partner_search;
+
 /** Find the partners of a peer in an operation: the peers whose plans may name it, because they read elements of its
  *  part, or write some. They replace the contents of the list. Every peer whose plan names `self` is listed; others may
  *  be, too: if a read has an unknown reach (DCL_IN_ALL, sums of indices), if a map deals single elements by hash, or if
@@ -11,9 +20,11 @@
  *  each node records the replicas of all others.
  *  @param own, base   FORALL: [accesses] of each access: dcli_operation_subscripts(); others: NULL.
  *  @param node_count  number of nodes; the host is peer node_count.
+ *  @param with        what the caller has already; NULL: nothing.
  *  @return DCL_OK or DCL_ERR_NOMEM. Cost: O(regions of the node's part that are read, and their owners in the first
  *          output); no loop over all nodes, unless all are partners. */
 dcl_status dcli_find_partners(const dcli_operation *operation, const dcli_subscripts own[],
-                              const dcli_subscripts base[], int self, int node_count, dcli_node_list *partners_out);
+                              const dcli_subscripts base[], int self, int node_count, const dcli_partner_search *with,
+                              dcli_node_list *partners_out);
 
 #endif

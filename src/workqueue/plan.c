@@ -232,7 +232,12 @@ static dcl_status make(dcli_builder *builder)
         plan->batch[b].reads_parts = operation->kind != DCLI_OP_FORALL || reads_parts(operation, plan, &plan->batch[b]);
     if (status == DCL_OK && !terms->streams && !plan->local)
         status = dcli_find_partners(operation, builder->accesses->own, builder->accesses->subscripts, builder->self,
-                                    terms->node_count, &plan->partners);
+                                    terms->node_count,
+                                    &(dcli_partner_search){.part = builder->part,
+                                                           .regions = &builder->regions,
+                                                           .boxes = &builder->fresh,
+                                                           .owners = &builder->owners},
+                                    &plan->partners);
     if (status == DCL_OK && plan->chunk_count > 0 && !terms->pair)
         status = check_pool(builder);
     if (operation->kind == DCLI_OP_FORALL || operation->kind == DCLI_OP_MOVE)

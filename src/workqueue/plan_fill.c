@@ -14,6 +14,16 @@ static dcl_status add_piece(dcli_builder *builder, int kind, int where, const dc
     return DCL_OK;
 }
 
+/* Add the pieces of a box that lie in a node's part. */
+static dcl_status pieces_of_part(dcli_builder *builder, int k, int node, const dcl_box *box)
+{
+    int kind = node == builder->self ? DCLI_SPACE_OWN : DCLI_SPACE_PEER;
+    dcl_status status = dcli_builder_regions(builder, k, node, box);
+    for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
+        status = add_piece(builder, kind, node, &builder->regions.region[r], 0);
+    return status;
+}
+
 /* Add the pieces of a box that lie in parts of the array: in the own part, and, if `peers`, in parts that are read in
  * place. */
 static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *box, bool peers)
@@ -21,16 +31,13 @@ static dcl_status pieces_of_parts(dcli_builder *builder, int k, const dcl_box *b
     const dcli_layout *layout = builder->operation->operand[k].layout;
     if (builder->terms->streams)
         return DCL_OK;
+    if (!peers)
+        return pieces_of_part(builder, k, builder->self, box);
     dcl_status status = dcli_layout_owners(layout, box, &builder->owners);
     for (int64_t n = 0; n < builder->owners.count && status == DCL_OK; n++) {
         int p = builder->owners.node[n];
-        if (p != builder->self && !(peers && dcli_reads_part(builder, p)))
-            continue;
-        builder->regions.count = 0;
-        status = dcli_layout_regions(layout, p, box, &builder->regions);
-        for (int64_t r = 0; r < builder->regions.count && status == DCL_OK; r++)
-            status = add_piece(builder, p == builder->self ? DCLI_SPACE_OWN : DCLI_SPACE_PEER, p,
-                               &builder->regions.region[r], 0);
+        if (p == builder->self || dcli_reads_part(builder, p))
+            status = pieces_of_part(builder, k, p, box);
     }
     return status;
 }

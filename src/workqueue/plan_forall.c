@@ -246,10 +246,12 @@ static dcl_status look_at(dcli_builder *builder, int a, int node, struct dcli_vi
     dcli_found *found = &builder->found[a];
     dcl_status status = DCL_OK;
     if (one != NULL) { /* no list is needed */
-        if (!dcli_region_cut(one, &view->foot, largest_out))
+        bool some = dcli_region_cut(one, &view->foot, largest_out);
+        *covers_out = some && memcmp(largest_out->box.count, view->foot.count,
+                                     (size_t)view->foot.rank * sizeof view->foot.count[0]) == 0;
+        *covers_out = *covers_out && is_usable(builder, a, largest_out, view);
+        if (!some)
             largest_out->box.rank = 0;
-        *covers_out = largest_out->box.rank > 0 && dcli_region_covers(largest_out, &view->foot) &&
-                      is_usable(builder, a, largest_out, view);
     } else {
         if (found->node != node || !dcli_box_equal(&found->foot, &view->foot) ||
             !dcli_box_equal(&found->seen, &view->seen))
@@ -406,13 +408,55 @@ static dcl_status split_box(dcli_builder *builder, const dcl_box *box, const str
     return status;
 }
 
+/* Whether an access whose subscripts are shifts may touch `part`, elements of the array, at the indices of a box. */
+static bool shifts_may_meet(const dcli_shifts *shifts, const dcl_box *box, const dcl_box *part)
+{
+    for (int d = 0; d < shifts->rank; d++) {
+        int m = shifts->index[d];
+        dcli_wide low = (dcli_wide)shifts->constant[d] + (m >= 0 ? box->start[m] : 0);
+        dcli_wide high = m >= 0 ? low + (dcli_wide)(box->count[m] - 1) * box->stride[m] : low;
+        if (high < part->start[d] || low > dcli_run_last(part->start[d], part->count[d], part->stride[d]))
+            return false;
+    }
+    return true;
+}
+
+/* In a plan for a pair: whether an access touches nothing that the other node owns, at the indices of a box. A "no" may
+ * be wrong. */
+static bool access_is_apart(const dcli_builder *builder, int a, const dcl_box *box)
+{
+    const dcli_region *with = builder->with[a];
+    struct dcli_view view;
+    if (builder->at_home[a])
+        return true;
+    if (with == NULL || builder->accesses->wraps[a])
+        return false;
+    if (builder->accesses->shifts[a].rank >= 0 && dcli_operand_of(builder, a)->view == NULL)
+        return !shifts_may_meet(&builder->accesses->shifts[a], box, &with->box);
+    return !find_footprint(builder, a, box, &view) || !dcli_box_may_meet(&with->box, &view.foot);
+}
+
+/* In a plan for a pair: leave out an access of a work that is apart. Accesses of arrays with replicas are not left out,
+ * because all of them share the memory for replicas. */
+static bool leave_out(const dcli_builder *builder, int a, const dcl_box *box, struct dcli_view *view)
+{
+    if (!builder->terms->pair || dcli_has_copies(builder, dcli_param_of(builder, a)) ||
+        !access_is_apart(builder, a, box))
+        return false;
+    memset(view, 0, offsetof(struct dcli_view, foot));
+    view->kind = DCLI_SPACE_OWN;
+    view->node = builder->self;
+    return true;
+}
+
 static dcl_status plan_as_is(dcli_builder *builder, const dcl_box *box, bool checked)
 {
     struct dcli_view views[DCLI_MAX_ACCESSES];
     dcli_region largest;
     dcl_status status = DCL_OK;
     for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK; a++)
-        status = look(builder, a, box, &views[a], &largest);
+        if (!leave_out(builder, a, box, &views[a]))
+            status = look(builder, a, box, &views[a], &largest);
     return status == DCL_OK ? emit_work(builder, box, checked, views) : status;
 }
 
@@ -512,6 +556,8 @@ static dcl_status plan_border(dcli_builder *builder, const dcl_box *box, bool ch
     for (int a = 0; a < builder->operation->body->access_count && status == DCL_OK; a++) {
         dcli_region largest;
         bool done = false;
+        if (!dcli_reads_parts(builder) && leave_out(builder, a, box, &views[a]))
+            continue; /* nothing is cut where segments end if no part is read in place */
         status = look(builder, a, box, &views[a], &largest);
         if (status == DCL_OK && may_be_segments(builder, a, &views[a]) && !(checked && is_cut(builder, a, box)))
             status =
@@ -611,36 +657,13 @@ static dcl_status plan_unchecked(dcli_builder *builder, const dcl_box *box)
     return split_box(builder, box, &range, STEP_AS_IS, cuts_borders(box) ? STEP_BORDER : STEP_AS_IS);
 }
 
-/* Whether an access whose subscripts are shifts may touch `part`, elements of the array, at the indices of a box. */
-static bool shifts_may_meet(const dcli_shifts *shifts, const dcl_box *box, const dcl_box *part)
-{
-    for (int d = 0; d < shifts->rank; d++) {
-        int m = shifts->index[d];
-        dcli_wide low = (dcli_wide)shifts->constant[d] + (m >= 0 ? box->start[m] : 0);
-        dcli_wide high = m >= 0 ? low + (dcli_wide)(box->count[m] - 1) * box->stride[m] : low;
-        if (high < part->start[d] || low > dcli_run_last(part->start[d], part->count[d], part->stride[d]))
-            return false;
-    }
-    return true;
-}
-
 /* In a plan for a pair: whether the indices of a box access nothing that the other node owns. Such a box is left out of the
  * plan, because other boxes are planned in the same way without it. A "no" may be wrong. */
 static bool is_apart(const dcli_builder *builder, const dcl_box *box)
 {
     bool apart = true;
-    for (int a = 0; a < builder->operation->body->access_count && apart; a++) {
-        const dcli_region *with = builder->with[a];
-        struct dcli_view view;
-        if (builder->at_home[a])
-            continue;
-        if (with == NULL || builder->accesses->wraps[a])
-            apart = false;
-        else if (builder->accesses->shifts[a].rank >= 0 && dcli_operand_of(builder, a)->view == NULL)
-            apart = !shifts_may_meet(&builder->accesses->shifts[a], box, &with->box);
-        else
-            apart = !find_footprint(builder, a, box, &view) || !dcli_box_may_meet(&with->box, &view.foot);
-    }
+    for (int a = 0; a < builder->operation->body->access_count && apart; a++)
+        apart = access_is_apart(builder, a, box);
     return apart;
 }
 
@@ -786,7 +809,7 @@ static void start_over(dcli_builder *builder)
     dcli_plan *plan = builder->plan;
     plan->batch_count = plan->work_count = plan->binding_count = plan->stage_count = plan->piece_count = 0;
     for (int k = 0; k < builder->operation->operand_count; k++)
-        dcli_box_set_free(&builder->seen[k].asked);
+        dcli_box_set_clear(&builder->seen[k].asked, INT64_MAX);
 }
 
 /* How many tiles of a node become one batch, if it needs elements of others. */

@@ -37,9 +37,14 @@ static struct dcli_owned *owned_by(dcli_seen *seen, int owner)
         return &seen->owned[low];
     if (dcli_grow(&seen->owned, seen->owned_count, &seen->owned_capacity, sizeof *seen->owned) != 0)
         return NULL;
+    struct dcli_owned record = {.owner = owner}, *empty = &seen->owned[seen->owned_count];
+    if (seen->owned_count < seen->owned_ready) { /* with the memory of an earlier plan's record */
+        record.blocks = empty->blocks;
+        record.needed = empty->needed;
+    }
     memmove(seen->owned + low + 1, seen->owned + low, (size_t)(seen->owned_count - low) * sizeof *seen->owned);
-    seen->owned[low] = (struct dcli_owned){.owner = owner};
-    seen->owned_count++;
+    seen->owned[low] = record;
+    seen->owned_ready = dcli_max(seen->owned_ready, ++seen->owned_count);
     return &seen->owned[low];
 }
 

@@ -224,7 +224,7 @@ const char *sim_pair_differs(const dcli_plan *plan, const dcli_operation *operat
     for (int a = 0; operation->kind == DCLI_OP_FORALL && a < operation->body->access_count; a++)
         if (dcli_operation_subscripts(operation, a, &own[a], &base[a]) != DCL_OK)
             abort();
-    if (dcli_find_partners(operation, own, base, peer, terms->node_count, &partners) != DCL_OK)
+    if (dcli_find_partners(operation, own, base, peer, terms->node_count, NULL, &partners) != DCL_OK)
         abort();
     bool found = dcli_node_list_has(&partners, self);
     if (names(plan, peer) && !found && peer != terms->node_count)
