@@ -82,13 +82,7 @@ int dcli_reserve(void *items_in_out, int64_t count, int64_t more, int64_t *capac
     return 0;
 }
 
-void *dcli_try_copy(const void *items, size_t bytes)
-{
-    void *copy = malloc(bytes);
-    if (copy != NULL)
-        memcpy(copy, items, bytes);
-    return copy;
-}
+void *dcli_try_malloc(size_t bytes) { return malloc(bytes); }
 
 void dcli_fit(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_t bytes)
 {

@@ -23,8 +23,8 @@ int dcli_grow(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_
 /** Make room for `more` objects after the first `count`, at least doubling the capacity. @return as dcli_grow(). */
 int dcli_reserve(void *items_in_out, int64_t count, int64_t more, int64_t *capacity_in_out, size_t bytes);
 
-/** A copy of `bytes` bytes. @return NULL, without an error, if there is no memory: the caller can do without. */
-void *dcli_try_copy(const void *items, size_t bytes);
+/** As dcli_malloc(), but without an error if there is no memory: the caller can do without. */
+void *dcli_try_malloc(size_t bytes);
 /** Release the capacity beyond the first `count` objects; with none, `*items` becomes NULL. If that fails, the list stays
  *  as it is. */
 void dcli_fit(void *items_in_out, int64_t count, int64_t *capacity_in_out, size_t bytes);

@@ -469,9 +469,29 @@ dcl_status dcli_builder_number_chunks(dcli_builder *builder)
     return DCL_OK;
 }
 
-#define FOR_EACH_LIST(DO) \
-    DO(BATCH, batch)      \
-    DO(WORK, work) DO(BINDING, binding) DO(STAGE, stage) DO(PIECE, piece) DO(CHUNK, chunk) DO(ITEM, item)
+/* A list of the plan. */
+struct list {
+    void *at; /* the pointer to its entries */
+    int64_t count;
+    size_t bytes; /* of an entry */
+};
+
+static void list_lists(dcli_plan *plan, struct list list_out[DCLI_PLAN_LISTS])
+{
+    list_out[BATCH] = (struct list){&plan->batch, plan->batch_count, sizeof *plan->batch};
+    list_out[WORK] = (struct list){&plan->work, plan->work_count, sizeof *plan->work};
+    list_out[BINDING] = (struct list){&plan->binding, plan->binding_count, sizeof *plan->binding};
+    list_out[STAGE] = (struct list){&plan->stage, plan->stage_count, sizeof *plan->stage};
+    list_out[PIECE] = (struct list){&plan->piece, plan->piece_count, sizeof *plan->piece};
+    list_out[CHUNK] = (struct list){&plan->chunk, plan->chunk_count, sizeof *plan->chunk};
+    list_out[ITEM] = (struct list){&plan->item, plan->spot == NULL ? plan->item_count : 0, sizeof *plan->item};
+}
+
+/* Whether the plan gets a copy of the list, and the builder keeps its memory. */
+static bool is_short(const dcli_plan *plan, int n, const struct list *list)
+{
+    return list->count > 0 && plan->space[n] <= MOST_KEPT / (int64_t)list->bytes;
+}
 
 void dcli_builder_begin(dcli_builder *builder, dcli_plan *plan, const dcli_operation *operation, int self,
                         const dcli_plan_terms *terms, dcli_accesses *accesses)
@@ -486,43 +506,57 @@ void dcli_builder_begin(dcli_builder *builder, dcli_plan *plan, const dcli_opera
     builder->self = self;
     builder->regions.count = builder->tiles.count = builder->fresh.count = builder->missing.count = 0;
     builder->owners.count = 0;
-#define TAKE(list, name)                               \
-    plan->name = builder->spare[list].items;           \
-    plan->space[list] = builder->spare[list].capacity; \
-    builder->spare[list] = (struct dcli_spare){0};
-    FOR_EACH_LIST(TAKE)
-#undef TAKE
-}
-
-/* Replace a list of the plan by a copy of exactly its entries, and keep its memory; or, if it is long or there is no
- * memory for the copy, shrink it. */
-static void fit(dcli_builder *builder, int list, void *items_in_out, int64_t count, size_t bytes)
-{
-    int64_t *capacity = &builder->plan->space[list];
-    void *items, *copy = NULL;
-    memcpy(&items, items_in_out, sizeof items);
-    if (count > 0 && *capacity <= MOST_KEPT / (int64_t)bytes)
-        copy = dcli_try_copy(items, (size_t)count * bytes);
-    if (count > 0 && copy == NULL) {
-        dcli_fit(items_in_out, count, capacity, bytes);
-        return;
+    struct list list[DCLI_PLAN_LISTS];
+    list_lists(plan, list);
+    for (int n = 0; n < DCLI_PLAN_LISTS; n++) {
+        memcpy(list[n].at, &builder->spare[n].items, sizeof builder->spare[n].items);
+        plan->space[n] = builder->spare[n].capacity;
+        builder->spare[n] = (struct dcli_spare){0};
     }
-    builder->spare[list] = (struct dcli_spare){items, *capacity};
-    memcpy(items_in_out, &copy, sizeof copy);
-    *capacity = count;
 }
 
 void dcli_builder_fit(dcli_builder *builder)
 {
+    struct list list[DCLI_PLAN_LISTS];
     dcli_plan *plan = builder->plan;
-    int64_t item_count = plan->spot == NULL ? plan->item_count : 0;
-    fit(builder, BATCH, &plan->batch, plan->batch_count, sizeof *plan->batch);
-    fit(builder, WORK, &plan->work, plan->work_count, sizeof *plan->work);
-    fit(builder, BINDING, &plan->binding, plan->binding_count, sizeof *plan->binding);
-    fit(builder, STAGE, &plan->stage, plan->stage_count, sizeof *plan->stage);
-    fit(builder, PIECE, &plan->piece, plan->piece_count, sizeof *plan->piece);
-    fit(builder, CHUNK, &plan->chunk, plan->chunk_count, sizeof *plan->chunk);
-    fit(builder, ITEM, &plan->item, item_count, sizeof *plan->item);
+    list_lists(plan, list);
+    size_t bytes = 0;
+    for (int n = 0; n < DCLI_PLAN_LISTS; n++)
+        bytes += is_short(plan, n, &list[n]) ? (size_t)list[n].count * list[n].bytes : 0;
+    char *memory = plan->memory = bytes > 0 ? dcli_try_malloc(bytes) : NULL;
+    for (int n = 0; n < DCLI_PLAN_LISTS; n++) {
+        int64_t *capacity = &plan->space[n];
+        void *items, *copy = NULL;
+        memcpy(&items, list[n].at, sizeof items);
+        if (list[n].count > 0 && (memory == NULL || !is_short(plan, n, &list[n]))) {
+            dcli_fit(list[n].at, list[n].count, capacity, list[n].bytes);
+            continue;
+        }
+        if (list[n].count > 0) {
+            copy = memory;
+            memcpy(copy, items, (size_t)list[n].count * list[n].bytes);
+            memory += (size_t)list[n].count * list[n].bytes;
+            plan->packed |= 1u << n;
+        }
+        builder->spare[n] = (struct dcli_spare){items, *capacity};
+        memcpy(list[n].at, &copy, sizeof copy);
+        *capacity = list[n].count;
+    }
+}
+
+void dcli_plan_lists_free(dcli_plan *plan)
+{
+    struct list list[DCLI_PLAN_LISTS];
+    list_lists(plan, list);
+    for (int n = 0; n < DCLI_PLAN_LISTS; n++) {
+        void *items;
+        memcpy(&items, list[n].at, sizeof items);
+        if ((plan->packed & 1u << n) == 0)
+            dcli_free(items);
+    }
+    dcli_free(plan->memory);
+    dcli_free(plan->spot);
+    dcli_free(plan->spot_grid);
 }
 
 /* Free a list that became long. */
@@ -561,10 +595,8 @@ static void clear_seen(dcli_seen *seen)
 
 void dcli_builder_end(dcli_builder *builder)
 {
-    static const size_t bytes[DCLI_PLAN_LISTS] = {
-        [BATCH] = sizeof(dcli_batch), [WORK] = sizeof(dcli_work),   [BINDING] = sizeof(dcli_binding),
-        [STAGE] = sizeof(dcli_stage), [PIECE] = sizeof(dcli_piece), [CHUNK] = sizeof(dcli_chunk),
-        [ITEM] = sizeof(dcli_item)};
+    struct list list[DCLI_PLAN_LISTS];
+    list_lists(builder->plan, list);
     for (int k = 0; k < builder->operation->operand_count; k++)
         clear_seen(&builder->seen[k]);
     trim(&builder->need, &builder->need_capacity, sizeof *builder->need);
@@ -579,8 +611,8 @@ void dcli_builder_end(dcli_builder *builder)
     trim(&builder->tiles.region, &builder->tiles.capacity, sizeof *builder->tiles.region);
     trim(&builder->fresh.box, &builder->fresh.capacity, sizeof *builder->fresh.box);
     trim(&builder->missing.box, &builder->missing.capacity, sizeof *builder->missing.box);
-    for (int list = 0; list < DCLI_PLAN_LISTS; list++)
-        trim(&builder->spare[list].items, &builder->spare[list].capacity, bytes[list]);
+    for (int n = 0; n < DCLI_PLAN_LISTS; n++)
+        trim(&builder->spare[n].items, &builder->spare[n].capacity, list[n].bytes);
 }
 
 void dcli_builder_free(dcli_builder *builder)

@@ -106,6 +106,8 @@ typedef struct dcli_accesses {
     dcli_subscripts subscripts[DCLI_MAX_ACCESSES]; /* subscripts for the array's grid: equal to `own` if there is no
                                                       view */
     dcli_shifts shifts[DCLI_MAX_ACCESSES];         /* of `own` */
+    bool some[DCLI_MAX_ACCESSES];                  /* the operation's indices touch some element of the array, ... */
+    dcl_box foot[DCLI_MAX_ACCESSES];               /* ... and this is the box around all of them */
 } dcli_accesses;
 
 /** Memory of a list of a plan, for the next plan. */
@@ -180,6 +182,8 @@ dcl_status dcli_builder_reserve(dcli_builder *builder, int64_t works);
  *  DCL_ERR_NOMEM. */
 dcli_limits *dcli_builder_limits(dcli_builder *builder);
 void dcli_limits_free(dcli_limits_block *blocks);
+/** Free the lists of a plan. */
+void dcli_plan_lists_free(dcli_plan *plan);
 /** Append a need of the current batch. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_builder_need(dcli_builder *builder, const dcli_need *need);
 /** Append a point. A plan uses either points or needs, never both. */
@@ -202,7 +206,7 @@ dcl_status dcli_builder_number_chunks(dcli_builder *builder);
 /** Begin a plan. The builder is zeroed up to `plan`, or has the lists of an earlier plan, which was ended. */
 void dcli_builder_begin(dcli_builder *builder, dcli_plan *plan, const dcli_operation *operation, int self,
                         const dcli_plan_terms *terms, dcli_accesses *accesses);
-/** Give the lists of the plan exactly the memory that their entries need, and keep the rest for the next plan. A node
+/** Copy the lists of the plan, unless they are long, into one block of memory, and keep theirs for the next plan. A node
  *  keeps many plans, most of them of a few entries. */
 void dcli_builder_fit(dcli_builder *builder);
 /** Free what belongs to this plan only, except the plan, and lists that became long. */

@@ -17,9 +17,9 @@ struct search {
     const dcli_subscripts *own, *base; /* [accesses] */
     const dcli_layout *space;          /* layout of the first output */
     int self;
-    bool gaps[DCL_MAX_RANK];  /* as of dcli_preimage() */
-    const dcli_region *const *part; /* [accesses] as of dcli_partner_search; NULL: not known */
-    dcli_region_list *regions;
+    bool gaps[DCL_MAX_RANK]; /* as of dcli_preimage() */
+    const dcli_partner_search *with;
+    dcli_region_list *regions; /* those of `with` */
     dcli_box_list *boxes;
     dcli_node_list *owners, *partners;
 };
@@ -112,22 +112,34 @@ static dcl_status add_region(struct search *search, const struct touched *touche
 static dcl_status list_regions(struct search *search, int a, const dcli_layout *layout, const dcl_box *box)
 {
     dcli_region region;
-    if (search->part == NULL || search->part[a] == NULL)
+    const dcli_region *part = search->with->part != NULL ? search->with->part[a] : NULL;
+    if (part == NULL)
         return dcli_layout_regions(layout, search->self, box, search->regions);
-    return dcli_region_cut(search->part[a], box, &region) ? dcli_region_list_add(search->regions, &region) : DCL_OK;
+    return dcli_region_cut(part, box, &region) ? dcli_region_list_add(search->regions, &region) : DCL_OK;
+}
+
+/* Find the box around all elements that an access touches. @return false: there are none. */
+static bool find_footprint(const struct search *search, int a, const dcli_subscripts *own, dcl_box *foot_out)
+{
+    dcl_box seen;
+    bool cut;
+    if (search->with->foot == NULL)
+        return dcli_access_footprint(search->operation, a, own, &search->operation->box, &seen, foot_out, &cut);
+    *foot_out = search->with->foot[a];
+    return search->with->some[a];
 }
 
 /* List the regions of this node's part that an access may touch. */
 static dcl_status find_regions(struct search *search, int a, struct touched *touched)
 {
     const dcli_layout *layout = touched->operand->layout;
-    dcl_box seen, whole = dcl_box_of(&layout->grid);
-    bool cut;
+    dcl_box whole;
     search->regions->count = 0;
-    if (!dcli_access_footprint(search->operation, a, touched->own, &search->operation->box, &seen, &touched->foot,
-                               &cut))
+    if (!find_footprint(search, a, touched->own, &touched->foot))
         return DCL_OK;
     touched->wraps = dcli_box_leaves(&touched->foot, &layout->grid);
+    if (touched->wraps)
+        whole = dcl_box_of(&layout->grid);
     return list_regions(search, a, layout, touched->wraps ? &whole : &touched->foot);
 }
 
@@ -138,7 +150,8 @@ static dcl_status add_access(struct search *search, int a)
                               .own = &search->own[a],
                               .base = &search->base[a]};
     const dcli_layout *layout = touched.operand->layout;
-    if (dcli_access_is_home(operation, search->base, a) || dcli_layout_place(layout, search->self) < 0)
+    bool home = search->with->home != NULL ? search->with->home[a] : dcli_access_is_home(operation, search->base, a);
+    if (home || dcli_layout_place(layout, search->self) < 0)
         return DCL_OK;
     if (dcli_layout_is_shuffled(layout)) /* its elements are needed everywhere */
         return add_computing(search, &operation->box);
@@ -170,7 +183,7 @@ static dcl_status find_in_body(const dcli_operation *operation, const dcli_subsc
                             .base = base,
                             .space = operation->operand[operation->body->owner].layout,
                             .self = self,
-                            .part = with->part,
+                            .with = with,
                             .regions = with->regions,
                             .boxes = with->boxes,
                             .owners = with->owners,
@@ -183,8 +196,8 @@ static dcl_status find_in_body(const dcli_operation *operation, const dcli_subsc
 }
 
 /* As find_in_body(), with lists of its own. */
-static dcl_status find_alone(const dcli_operation *operation, const dcli_subscripts own[],
-                             const dcli_subscripts base[], int self, dcli_node_list *partners)
+static dcl_status find_alone(const dcli_operation *operation, const dcli_subscripts own[], const dcli_subscripts base[],
+                             int self, dcli_node_list *partners)
 {
     dcli_region_list regions = {0};
     dcli_box_list boxes = {0};

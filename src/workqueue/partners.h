@@ -6,9 +6,11 @@
 
 /** What a caller that plans has already. */
 typedef struct dcli_partner_search {
-    const dcli_region *const *part;            /* [accesses] the peer's part of the array, if it is one region; else
-                                                  NULL */
-    dcli_region_list *regions;                 /* lists whose contents are overwritten */
+    const bool *home;               /* [accesses] dcli_access_is_home() */
+    const bool *some;               /* [accesses] the operation touches some element by it */
+    const dcl_box *foot;            /* [accesses] if `some`: dcli_access_footprint() of all indices of the operation */
+    const dcli_region *const *part; /* [accesses] the peer's part of the array, if it is one region; else NULL */
+    dcli_region_list *regions;      /* lists whose contents are overwritten */
     dcli_box_list *boxes;
     dcli_node_list *owners;
 } dcli_partner_search;

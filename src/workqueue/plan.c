@@ -21,15 +21,7 @@ void dcli_plan_free(dcli_plan *plan)
 {
     if (plan == NULL)
         return;
-    dcli_free(plan->batch);
-    dcli_free(plan->work);
-    dcli_free(plan->binding);
-    dcli_free(plan->stage);
-    dcli_free(plan->piece);
-    dcli_free(plan->chunk);
-    dcli_free(plan->item);
-    dcli_free(plan->spot);
-    dcli_free(plan->spot_grid);
+    dcli_plan_lists_free(plan);
     dcli_node_list_free(&plan->reads);
     dcli_node_list_free(&plan->partners);
     dcli_limits_free(plan->limits);
@@ -233,7 +225,10 @@ static dcl_status make(dcli_builder *builder)
     if (status == DCL_OK && !terms->streams && !plan->local)
         status = dcli_find_partners(operation, builder->accesses->own, builder->accesses->subscripts, builder->self,
                                     terms->node_count,
-                                    &(dcli_partner_search){.part = builder->part,
+                                    &(dcli_partner_search){.home = builder->accesses->home,
+                                                           .some = builder->accesses->some,
+                                                           .foot = builder->accesses->foot,
+                                                           .part = builder->part,
                                                            .regions = &builder->regions,
                                                            .boxes = &builder->fresh,
                                                            .owners = &builder->owners},

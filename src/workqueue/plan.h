@@ -202,6 +202,8 @@ typedef struct dcli_plan {
     bool local;               /* no peer exchanges anything: dcli_operation_is_local() */
     int64_t live_bytes;       /* most bytes of received chunks that are needed at the same time */
     int64_t space[8];         /* capacities of the lists above */
+    void *memory;             /* holds the lists whose bits are set in `packed` */
+    unsigned packed;          /* bit n: that with capacity space[n] */
     dcl_counters counters;    /* the planned counters */
     dcli_plan_detail *detail; /* counts for a report; NULL unless dcli_plan_terms.detailed */
     dcl_status status;        /* DCL_OK; DCL_ERR_NOMEM: a batch needs more than the pool, or the replicas of a MOVE

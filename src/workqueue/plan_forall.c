@@ -720,6 +720,25 @@ dcl_status dcli_plan_box(dcli_builder *builder, const dcl_box *box)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
+/* Find the elements that an access touches at all indices of the operation, and whether some of its reads lie outside
+ * its grid. */
+static void find_all(const dcli_operation *operation, int a, dcli_accesses *accesses)
+{
+    const dcli_operand *operand = &operation->operand[operation->body->access[a].param];
+    const dcli_subscripts *own = &accesses->own[a];
+    dcli_subscripts narrow;
+    dcl_box seen;
+    bool cut;
+    accesses->some[a] = dcli_footprint(own, &operation->box, &accesses->grid[a], &seen, &accesses->leaves[a]);
+    const dcli_subscripts *less = dcli_operation_narrow(operation, a, own, &operation->box, &narrow);
+    if (less != own)
+        accesses->some[a] = dcli_footprint(less, &operation->box, &accesses->grid[a], &seen, &cut);
+    if (operand->view == NULL)
+        accesses->foot[a] = seen;
+    else
+        dcli_transform_box(operand->view, &seen, &accesses->foot[a]);
+}
+
 /* Find what planning needs of the accesses, for any node. */
 static dcl_status find_accesses(const dcli_operation *operation, dcli_accesses *accesses)
 {
@@ -733,13 +752,15 @@ static dcl_status find_accesses(const dcli_operation *operation, dcli_accesses *
         const dcl_grid *edge = dcli_operand_grid(operand);
         accesses->shifts[a] = dcli_shifts_of(own);
         accesses->grid[a] = dcli_access_grid(operation, a);
-        dcl_box around = dcl_box_of(&accesses->grid[a]), foot;
-        dcli_footprint(own, &operation->box, &accesses->grid[a], &foot, &accesses->leaves[a]);
+        dcl_box around = dcl_box_of(&accesses->grid[a]);
+        find_all(operation, a, accesses);
         accesses->wraps[a] = dcl_grid_count(edge) > 0 && dcli_box_leaves(&around, edge);
         accesses->exact[a] = own->reach == DCLI_REACH_AFFINE && dcli_subscripts_exact(own);
-        accesses->single[a] = dcli_subscripts_single(own) && own->reach == DCLI_REACH_AFFINE &&
-                              dcli_subscripts_exact(&accesses->subscripts[a]);
-        accesses->once[a] = own->reach == DCLI_REACH_AFFINE && dcli_subscripts_injective(&accesses->subscripts[a]);
+        bool exact = operand->view == NULL
+                         ? accesses->exact[a]
+                         : own->reach == DCLI_REACH_AFFINE && dcli_subscripts_exact(&accesses->subscripts[a]);
+        accesses->single[a] = exact && dcli_subscripts_single(own);
+        accesses->once[a] = exact && dcli_subscripts_injective(&accesses->subscripts[a]);
     }
     for (int a = 0; a < count; a++)
         accesses->home[a] = dcli_access_is_home(operation, accesses->subscripts, a);

@@ -273,19 +273,20 @@ Test(layout, blocks_of_a_box)
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         test_model_make(&model, seed);
         dcl_box box = test_model_box(&model);
+        dcli_block_set set = {0};
         for (int node = 0; node <= model.cluster; node++) {
             dcli_region_list list = {0};
-            dcli_block_set set = {0};
             int64_t extra = 0;
+            dcli_block_set_clear(&set, 64);
             cr_assert_eq(dcli_layout_regions(&model.layout, node, &box, &list), DCL_OK);
             for (int64_t k = 0; k < list.count; k++)
                 cr_assert_eq(dcli_layout_blocks(&model.layout, node, &list.region[k].box, &set, &extra), DCL_OK);
             cr_assert_eq(set.count + extra, count_blocks(node, &box),
                          "%s: node %d: %" PRId64 " + %" PRId64 " blocks; expected %" PRId64, model.text, node,
                          set.count, extra, count_blocks(node, &box));
-            dcli_block_set_free(&set);
             dcli_region_list_free(&list);
         }
+        dcli_block_set_free(&set);
     }
 }
 

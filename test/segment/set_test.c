@@ -75,6 +75,26 @@ Test(set, tiles_of_a_grid_become_one_box)
     dcli_box_set_free(&set);
 }
 
+Test(set, a_cleared_set_is_empty_and_keeps_little_memory)
+{
+    dcli_box_set set = {0};
+    for (int64_t n = 0; n < 100; n++) /* no two of them form one box, so the tree has two levels */
+        cr_assert_eq(add(&set, box_2d(2 * n, 3 * n, 1, 4), NULL), DCL_OK);
+    dcli_box_set_clear(&set, INT64_MAX);
+    cr_expect_eq(set.boxes.count, 0);
+    cr_expect_gt(set.boxes.capacity, 99);
+    for (int64_t n = 99; n >= 0; n--) {
+        dcli_box_list fresh = {0};
+        cr_assert_eq(add(&set, box_2d(2 * n, 3 * n + 2, 1, 4), &fresh), DCL_OK);
+        cr_expect_eq(fresh.count, 1, "box %d meets one from before", (int)n);
+        dcli_box_list_free(&fresh);
+    }
+    cr_expect_eq(elements_of(&set), 400);
+    dcli_box_set_clear(&set, 64);
+    cr_expect(set.boxes.box == NULL && set.boxes.capacity == 0);
+    dcli_box_set_free(&set);
+}
+
 Test(set, random_boxes_match_a_bitmap)
 {
     test_random random = SEED;
