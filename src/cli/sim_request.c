@@ -237,7 +237,8 @@ static int take_plain(void *request, char *text)
     return cli_usage("sim", "'%s' is not an option; expected only options", text);
 }
 
-static const char *const scalings[] = {"weak", "strong", NULL}, *const costs[] = {"ramp", "zipf", "even", NULL},
+static const char *const scalings[] = {"weak", "strong", NULL},
+                         *const costs[] = {"ramp", "zipf", "zipf-sorted", "even", NULL},
                          *const charts[] = {"time", "speedup", "share", "messages", "bytes", "planning", NULL};
 
 #define FIELD(name) .field = offsetof(cli_sim_request, name)
@@ -251,7 +252,7 @@ static const cli_option options[] = {
     {"map", "MAP", CLI_TEXT, SETTING(map)},
     {"to-map", "MAP", CLI_TEXT, SETTING(other_map)},
     {"tiles", "N", CLI_INT, SETTING(tiles), .least = 1, .most = 4096},
-    {"cost", "ramp|zipf|even", CLI_WORD, FIELD(cost), .words = costs},
+    {"cost", "ramp|zipf|zipf-sorted|even", CLI_WORD, FIELD(cost), .words = costs},
     {"slow", "NODE:FACTOR", CLI_BY_FUNCTION, .take = take_slow},
     {"steal", "LIST", CLI_BY_FUNCTION, .take = take_steal},
     {"jitter", "PERCENT", CLI_BY_FUNCTION, .take = take_jitter},

@@ -103,8 +103,8 @@ static dcl_status make_costs(const dcl_sim_settings *settings, dcli_sim_program 
         return DCL_ERR_NOMEM;
     for (int64_t t = 0; t < program->tile_count; t++) {
         program->tile_cost[t] = settings->cost == DCL_SIM_RAMP   ? (double)t + 0.5
-                                : settings->cost == DCL_SIM_ZIPF ? 1 / (double)(t + 1)
-                                                                 : 1;
+                                : settings->cost == DCL_SIM_EVEN ? 1
+                                                                 : 1 / (double)(t + 1);
         sum += program->tile_cost[t];
     }
     for (int64_t t = 0; t < program->tile_count; t++)

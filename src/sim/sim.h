@@ -26,9 +26,10 @@ typedef enum dcl_sim_program {
 
 /** How the tiles of DCL_SIM_UNEVEN differ in cost; their mean is that of an element of other programs. */
 typedef enum dcl_sim_cost {
-    DCL_SIM_RAMP, /* proportional to the number of the tile */
-    DCL_SIM_ZIPF, /* proportional to 1, 1/2, 1/3, ..., in random order */
-    DCL_SIM_EVEN  /* equal */
+    DCL_SIM_RAMP,        /* proportional to the number of the tile */
+    DCL_SIM_ZIPF,        /* proportional to 1, 1/2, 1/3, ..., in random order */
+    DCL_SIM_ZIPF_SORTED, /* the same, in this order */
+    DCL_SIM_EVEN         /* equal */
 } dcl_sim_cost;
 
 typedef struct dcl_sim_slow {

@@ -134,6 +134,22 @@ Test(stealing, zipf_on_four_nodes)
     cr_expect_geq((double)never, 1.6 * (double)pays, "%.2f times", (double)never / (double)pays);
 }
 
+/* The first of 4 nodes has the dearest tiles. */
+Test(stealing, sorted_zipf_on_four_nodes)
+{
+    for (int tiles = 4; tiles <= 64; tiles *= 4) {
+        dcl_sim_settings settings = costly(DCL_SIM_UNEVEN, 4, DCL_STEAL_NEVER);
+        settings.cost = DCL_SIM_ZIPF_SORTED;
+        settings.tiles = tiles;
+        int64_t never = run(&settings).step_ns;
+        settings.steal = DCL_STEAL_PAYS;
+        dcl_sim_figures figures = run(&settings);
+        cr_expect_geq((double)never, 1.8 * (double)figures.step_ns, "%d tiles: %.2f times", tiles,
+                      (double)never / (double)figures.step_ns);
+        cr_expect_geq(figures.step_ns, figures.balanced_ns);
+    }
+}
+
 /* 4 nodes, one of which takes twice as long: 320 ms of work per step for 3.5 devices. */
 Test(stealing, a_slow_node)
 {

@@ -87,8 +87,11 @@ ParameterizedTestParameters(scale, planning)
 static bool scales(const struct scale_case *c, int nodes, struct figures *few)
 {
     struct figures figures = measure(c, nodes);
-    fprintf(stderr, "%s, %s, %d nodes: %" PRId64 " pairs, %.1f us, %.2f us per plan; repeated: %.1f us\n", c->what,
-            c->map, nodes, figures.pairs, figures.first_us, figures.each_us, figures.again_us);
+    fprintf(stderr,
+            "%s, %s, %d nodes: %" PRId64 " pairs, %.1f us, %.2f us per plan; repeated: %.1f us; planning %.2f us per "
+            "pair\n",
+            c->what, c->map, nodes, figures.pairs, figures.first_us, figures.each_us, figures.again_us,
+            (figures.first_us - figures.again_us) / (double)(figures.pairs > 0 ? figures.pairs : 1));
     cr_expect(c->pairs < 0 || nodes < 100 || figures.pairs == c->pairs, "%s: %" PRId64 " pairs at %d nodes", c->what,
               figures.pairs, nodes);
     if (few->pairs < 0)
