@@ -155,8 +155,12 @@ static dcl_status sort_tiles(const dcl_grid *grid, const dcli_region_list *tiles
 static dcl_status list_tiles(dcli_builder *builder, int64_t first, int64_t count)
 {
     const dcli_layout *layout = builder->operation->operand[builder->operation->body->owner].layout;
+    const dcli_region *one;
     builder->tiles.count = 0;
-    dcl_status status = dcli_layout_tiles(layout, builder->self, first, count, &builder->tiles);
+    dcl_status status = dcli_builder_one(builder, builder->operation->body->owner, builder->self, &one);
+    if (status == DCL_OK && one != NULL && first == 0 && count == dcli_layout_tile_count(layout, builder->self))
+        return dcli_region_list_add(&builder->tiles, one);
+    status = status == DCL_OK ? dcli_layout_tiles(layout, builder->self, first, count, &builder->tiles) : status;
     bool is_hashed = layout->rule.kind == DCLI_MAP_DEALT && layout->rule.deal == DCL_DEAL_HASH;
     if (status == DCL_OK && builder->tiles.count > 1 && is_hashed)
         status = sort_tiles(&layout->grid, &builder->tiles);

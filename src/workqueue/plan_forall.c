@@ -729,7 +729,9 @@ static void find_all(const dcli_operation *operation, int a, dcli_accesses *acce
     dcli_subscripts narrow;
     dcl_box seen;
     bool cut;
-    accesses->some[a] = dcli_footprint(own, &operation->box, &accesses->grid[a], &seen, &accesses->leaves[a]);
+    if (!dcli_shifts_footprint(&accesses->shifts[a], &operation->box, &accesses->grid[a], &seen, &accesses->leaves[a],
+                               &accesses->some[a]))
+        accesses->some[a] = dcli_footprint(own, &operation->box, &accesses->grid[a], &seen, &accesses->leaves[a]);
     const dcli_subscripts *less = dcli_operation_narrow(operation, a, own, &operation->box, &narrow);
     if (less != own)
         accesses->some[a] = dcli_footprint(less, &operation->box, &accesses->grid[a], &seen, &cut);
