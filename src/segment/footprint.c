@@ -129,7 +129,7 @@ bool dcli_subscripts_exact(const dcli_subscripts *subscripts)
 
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts)
 {
-    if (!dcli_subscripts_single(subscripts) || has_clamps(subscripts))
+    if (!dcli_subscripts_exact(subscripts) || !dcli_subscripts_single(subscripts) || has_clamps(subscripts))
         return false;
     for (int m = 0; m < subscripts->space_rank; m++) {
         bool used = false;

@@ -76,8 +76,7 @@ typedef struct dcli_subscripts {
  *  the answer is no. With inner axes a yes holds for boxes of indices without strides; the footprint of others is a
  *  bounding box; so is that of a clamped subscript unless it takes consecutive numbers. False for a declared reach. */
 bool dcli_subscripts_exact(const dcli_subscripts *subscripts);
-/** Whether different indices read different elements, if the subscripts are exact: every loop axis is used, and nothing
- *  is clamped. */
+/** Whether different indices read different elements: exact, and every loop axis is used. */
 bool dcli_subscripts_injective(const dcli_subscripts *subscripts);
 
 /** Whether an access has no inner axes: it reads at most one element at each index of the space. */
