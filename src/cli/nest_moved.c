@@ -57,7 +57,9 @@ dcl_status cli_print_moved(const char *nest, int nodes, int count, const dcl_nes
         args[k] = make_argument(map, &arguments[k], &made[k]);
     const dcl_call call = dcl_call_loops(cluster, nest, count, args);
     dcl_status status = count_moved(&call, nodes, &all, &most, &at);
-    if (status == DCL_OK && all.bytes_moved == 0)
+    if (status == DCL_OK && nodes == 1)
+        printf("on one node, nothing moves\n");
+    else if (status == DCL_OK && all.bytes_moved == 0)
         printf("between %d nodes, nothing moves\n", nodes);
     else if (status == DCL_OK)
         printf("between %d nodes, %" PRId64 " bytes move; most concern node %d: %" PRId64 "\n", nodes, all.bytes_moved,

@@ -632,12 +632,17 @@ dcl_status dcli_forall_start(dcl_cluster *cluster, const dcl_box *box, const cha
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[])
 {
-    return dcli_forall_run_step(cluster, box, body, kind, count, args, false);
+    return dcli_forall_step(cluster, box, body, kind, count, args, false, NULL);
 }
 
-dcl_status dcli_forall_run_step(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
-                                int count, const dcl_arg args[], bool repeats)
+dcl_status dcli_forall_step(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
+                            const dcl_arg args[], bool repeats, const dcli_look *look)
 {
+    if (look != NULL) {
+        dcli_look step = *look;
+        step.repeats = repeats;
+        return dcli_forall_look(cluster, box, body, kind, count, args, &step);
+    }
     dcl_status status = dcli_args_check(cluster, body, kind, false, count, args);
     if (cluster == NULL)
         return status;

@@ -334,15 +334,10 @@ static dcl_status start_operation(const struct nest *nest, const dcli_loops_call
     bool repeats = operation->rounds >= DCLI_LEAST_ROUNDS;
     if (nest->stream != NULL)
         return stream_operation(nest, operation, args);
-    if (nest->look != NULL)
-        nest->look->repeats = repeats;
     if (operation->along >= 0)
-        return dcli_lines_run(nest->call->cluster, operation, args, nest->look);
-    if (nest->look != NULL)
-        return dcli_forall_look(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
-                                operation->operand_count, args, nest->look);
-    return dcli_forall_run_step(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
-                                operation->operand_count, args, repeats);
+        return dcli_lines_run(nest->call->cluster, operation, args, repeats, nest->look);
+    return dcli_forall_step(nest->call->cluster, &operation->box, operation->body, DCLI_TEXT_BODY,
+                            operation->operand_count, args, repeats, nest->look);
 }
 
 static dcl_status run_operation(void *user, const dcli_loops_call *operation)

@@ -178,7 +178,7 @@ static dcl_status check_whole(const dcli_loops_call *operation, const dcl_arg ar
     return status;
 }
 
-dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[],
+dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[], bool repeats,
                           const dcli_look *look)
 {
     dcl_arg all[DCLI_LOOPS_OPERANDS + 3];
@@ -204,7 +204,5 @@ dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation
     dcl_status status = check_whole(operation, args);
     if (status != DCL_OK)
         return status;
-    if (look != NULL)
-        return dcli_forall_look(cluster, &operation->box, operation->body, DCLI_TEXT_TILES, count, all, look);
-    return dcli_forall_run(cluster, &operation->box, operation->body, DCLI_TEXT_TILES, count, all);
+    return dcli_forall_step(cluster, &operation->box, operation->body, DCLI_TEXT_TILES, count, all, repeats, look);
 }

@@ -18,8 +18,8 @@ unsigned dcli_lines_gather(const dcl_cluster *cluster, const dcl_grid *grid, uns
 /** Make a map under which tiles of a grid have all indices of an axis. @return the map, yours; NULL: there is an error. */
 dcl_map *dcli_lines_map(dcl_cluster *cluster, const dcl_grid *grid, int axis);
 /** Run an operation on lines, or look at it. The lock is not held.
- *  @param args  [operation->operand_count]. @param look  NULL: run it. */
-dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[],
+ *  @param args  [operation->operand_count]. @param repeats, look  as of dcli_forall_step(). */
+dcl_status dcli_lines_run(dcl_cluster *cluster, const dcli_loops_call *operation, const dcl_arg args[], bool repeats,
                           const dcli_look *look);
 
 #endif

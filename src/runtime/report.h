@@ -158,9 +158,10 @@ typedef struct dcli_report_asked {
 dcl_status dcli_forall_run(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
                            const dcl_arg args[]);
 
-/** dcli_forall_run() of an operation of a loop nest. @param repeats  as of dcli_overlap_choose() */
-dcl_status dcli_forall_run_step(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind,
-                                int count, const dcl_arg args[], bool repeats);
+/** Run an operation of a loop nest, or look at it. @param repeats  as of dcli_overlap_choose(). @param look  NULL: run it; its `repeats` is
+ *  not read. */
+dcl_status dcli_forall_step(dcl_cluster *cluster, const dcl_box *box, const char *body, dcli_text_kind kind, int count,
+                            const dcl_arg args[], bool repeats, const dcli_look *look);
 
 /** Set report->seen.index and method of an operation. @return DCL_OK or DCL_ERR_NOMEM. */
 dcl_status dcli_report_describe(dcli_report *report, const dcli_planned *planned);

@@ -259,7 +259,7 @@ class Report(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "a.c").write_text(text)
             set_all = ["--set", "n=4000", "--set", "m=1000", "--set", "steps=10"]
-            for nodes, words in [(1, "between 1 nodes, nothing moves\n"),
+            for nodes, words in [(1, "on one node, nothing moves\n"),
                                  (2, f"between 2 nodes, {10 * 2 * 8000} bytes move; most concern node 0: {10 * 8000}\n"),
                                  (3, f"between 3 nodes, {10 * 4 * 8000} bytes move; most concern node 1: {10 * 2 * 8000}\n")]:
                 done = run(DCL, "loops", "a.c", "--report", "--nodes", str(nodes), *set_all, folder=folder)

@@ -36,6 +36,7 @@
  *                                      the calls that wait for it
  *   one dcl_unit                       programs whose text has this word are all the first of them that was built: for
  *                                      many bodies, which then do not compute what they say
+ *   text #define fabs(x) (x)           the text of every program begins with this line
  *   no platforms                       there are none, for processes that begin with this plan
  *   no devices                         clGetDeviceIDs finds none
  *   no registering                     devices with memory of their own refuse buffers in 64 KB and more of host memory

@@ -486,13 +486,25 @@ static cl_program take_one(cl_context context, const char *text)
     return program;
 }
 
+/* Make a program; if its text is one string, it begins with the line of the plan. */
+static cl_program make_program(cl_context context, cl_uint count, const char **texts, const size_t *lengths,
+                               cl_int *code)
+{
+    char line[256];
+    fake_plan_text(line, sizeof line);
+    if (line[0] == '\0' || count != 1 || lengths != NULL)
+        return fake_real.clCreateProgramWithSource(context, count, texts, lengths, code);
+    const char *longer[] = {line, "\n", texts[0]};
+    return fake_real.clCreateProgramWithSource(context, 3, longer, NULL, code);
+}
+
 static cl_program CL_API_CALL fake_clCreateProgramWithSource(cl_context context, cl_uint count, const char **texts,
                                                              const size_t *lengths, cl_int *code_out)
 {
     cl_int code = meet(FAKE_clCreateProgramWithSource);
     cl_program program = code == CL_SUCCESS ? take_one(context, texts[0]) : NULL;
     if (program == NULL && code == CL_SUCCESS)
-        program = fake_real.clCreateProgramWithSource(context, count, texts, lengths, &code);
+        program = make_program(context, count, texts, lengths, &code);
     if (code_out != NULL)
         *code_out = code;
     if (program == NULL)

@@ -43,7 +43,8 @@ static struct {
         int us, rate; /* one of them is 0 */
     } takes[MOST_TAKES];
     int take_count;
-    char one[64]; /* word of programs that are all the same one; "": none */
+    char one[64];          /* word of programs that are all the same one; "": none */
+    char text[RULE_BYTES]; /* the line with which programs begin; "": none */
     char claims[CLAIM_BYTES];
     int calls[FAKE_NAMES];
 } plan = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
@@ -145,6 +146,8 @@ static void add_rule(const char *text)
         /* taken */
     } else if (read_takes(text)) {
         /* noted */
+    } else if (words == 3 && strcmp(first, "text") == 0) {
+        snprintf(plan.text, sizeof plan.text, "%s", strstr(text, "text ") + strlen("text "));
     } else if (words == 2 && strcmp(first, "one") == 0) {
         snprintf(plan.one, sizeof plan.one, "%s", second);
     } else if (words == 2 && strcmp(first, "claim") == 0 && claimed + strlen(second) + 2 < CLAIM_BYTES) {
@@ -168,6 +171,7 @@ void fake_plan_set(const char *text)
     plan.discrete = false;
     plan.slow_ms = plan.waits = plan.take_count = 0;
     plan.one[0] = '\0';
+    plan.text[0] = '\0';
     plan.claims[0] = '\0';
     memset(plan.calls, 0, sizeof plan.calls);
     while (text != NULL && *text != '\0') {
@@ -281,6 +285,13 @@ bool fake_plan_is_one(const char *text)
     bool is = plan.one[0] != '\0' && strstr(text, plan.one) != NULL;
     pthread_mutex_unlock(&plan.lock);
     return is;
+}
+
+void fake_plan_text(char *text_out, size_t bytes)
+{
+    pthread_mutex_lock(&plan.lock);
+    snprintf(text_out, bytes, "%s", plan.text);
+    pthread_mutex_unlock(&plan.lock);
 }
 
 void fake_plan_claims(char *text_out, size_t bytes)

@@ -59,6 +59,8 @@ bool fake_plan_no_registering(void);
 bool fake_plan_no_platforms(void);
 /** Whether the program of this text must be the first matching one. */
 bool fake_plan_is_one(const char *text);
+/** Copy the line with which programs begin; "" if there is none. */
+void fake_plan_text(char *text_out, size_t bytes);
 /** Copy the names of the claimed extensions, each with a space before it. */
 void fake_plan_claims(char *text_out, size_t bytes);
 
