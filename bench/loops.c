@@ -16,7 +16,7 @@
  * An embedded node, in a process for each: "two cores": with a thread per processor, and OpenMP. "one core": with one thread, and the
  * sequential function. Timed: from the call until the nodes are done, by dcl_wait(). Plans are kept, so that is what a call costs that
  * recurs. "planned" is the time of such a call in which it does not start operations, and the part of this before the first one, by the
- * log of dcl_loops; "explained" is the time of dcl_call_explain(), which counts what all operations move. Results are compared first, bit for bit. At the end: the
+ * log of dcl_loops; "at first" is the former of the first call, which analyses the nest; "explained" is the time of dcl_call_explain(), which counts what all operations move. Results are compared first, bit for bit. At the end: the
  * geometric mean of the ratios. */
 #include <math.h>
 #include <sys/wait.h>
@@ -719,7 +719,7 @@ static void print_instances(const struct kernel *kernel, double ms)
 static void measure(dcl_cluster *cluster, const char *where, bool one, int rounds, const struct kernel *kernel)
 {
     double dcl[MOST_ROUNDS], plain[MOST_ROUNDS], hand[MOST_ROUNDS], explained[MOST_ROUNDS], planned[MOST_ROUNDS],
-        before[MOST_ROUNDS];
+        before[MOST_ROUNDS], first_us = 0;
     struct run run;
     make_run(&run, cluster, kernel);
     for (int r = -2; r < rounds; r++) {
@@ -729,6 +729,7 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
         dcl[at] = by_dcl(&run);
         planned[at] = planned_us;
         before[at] = before_us;
+        first_us = r == -2 ? planned_us : first_us;
         plain[at] = by_c(&run, one ? kernel->sequential : kernel->parallel);
         if (r == -2)
             compare_results(&run);
@@ -742,9 +743,10 @@ static void measure(dcl_cluster *cluster, const char *where, bool one, int round
         explained[at] = explained_ms(&run);
     }
     double mine = median(rounds, dcl), theirs = median(rounds, plain);
-    printf("%-11s %s: dcl %8.2f ms, planned %3.0f us, %3.0f before, explained %6.2f ms, %s %8.2f ms, %s / dcl %.2f",
-           kernel->name, where, mine, median(rounds, planned), median(rounds, before), median(rounds, explained),
-           one ? "gcc" : "OpenMP", theirs, one ? "gcc" : "OpenMP", theirs / mine);
+    printf("%-11s %s: dcl %8.2f ms, planned %3.0f us, %3.0f before, at first %5.1f ms, explained %6.2f ms, %s %8.2f "
+           "ms, %s / dcl %.2f",
+           kernel->name, where, mine, median(rounds, planned), median(rounds, before), first_us / 1e3,
+           median(rounds, explained), one ? "gcc" : "OpenMP", theirs, one ? "gcc" : "OpenMP", theirs / mine);
     if (kernel->by_hand != NULL && !one) {
         double by_hand = median(rounds, hand);
         printf(", by hand %.2f ms, dcl / by hand %.2f", by_hand, mine / by_hand);

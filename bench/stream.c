@@ -377,6 +377,8 @@ static void measure(const struct kernel *k, int rounds, bool sweeps)
            "streamed %.2f (median of %d)\n",
            k->name, all >> 20, all >> 22, nodes, parts, in_bytes >> 20, out_bytes >> 20, 1e3 * streamed, 1e3 * bound,
            bound / streamed, 1e3 * whole, whole / streamed, rounds);
+    if (strcmp(k->name, "gauss") == 0)
+        printf("%s: reads %.4f of the image\n", k->name, (double)in_bytes / (double)bytes_of(k, 1));
     const char *name = dcl_node_name(little, 0);
     cl_device_type type = 0;
     check(clGetDeviceInfo(find_device(name, 0), CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS, name);

@@ -439,8 +439,8 @@ bool dcli_loops_is_flat(const dcli_loops_tree *tree, const dcli_loops_expr *elem
 void dcli_loops_complain_rank(dcli_loops_complaints *complaints, dcli_loops_place place, const dcli_loops_name *name,
                               int count)
 {
-    dcli_loops_complain(complaints, place, "rank", "%s has %d subscripts; expected %d, one per axis", name->name, count,
-                        name->grid.rank);
+    dcli_loops_complain(complaints, place, "rank", "%s has %d subscript%s; expected %d, one per axis", name->name,
+                        count, count == 1 ? "" : "s", name->grid.rank);
     dcli_loops_note(complaints, "write one pair of brackets per axis%s%s%s", name->grid.rank == 2 ? ", as " : "",
                     name->grid.rank == 2 ? name->name : "", name->grid.rank == 2 ? "[i][j]" : "");
 }

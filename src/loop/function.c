@@ -162,7 +162,7 @@ static bool check_reals(dcli_loops_parser *parser, const dcli_loops_expr *call, 
     *type_out = found;
     return found != (dcl_type)0 ||
            refuse(parser, call, "write a real number, as 2.0, or a cast, as (double)i",
-                  "%s is of real numbers, but is given %s", call->text, count > 1 ? "integers only" : "an integer");
+                  "%s takes real numbers, but is given %s", call->text, count > 1 ? "integers only" : "an integer");
 }
 
 static bool check_types(dcli_loops_parser *parser, const dcli_loops_expr *call, enum kind kind, const dcl_type types[],
@@ -178,7 +178,7 @@ static bool check_types(dcli_loops_parser *parser, const dcli_loops_expr *call, 
             return refuse(parser, call,
                           strcmp(call->text, "abs") == 0 ? "use fabs for floats and doubles"
                                                          : "cast it to an integer, as (int)x[i]",
-                          "%s is of integers, but is given a %s", call->text, type_names[types[k]]);
+                          "%s takes integers, but is given a %s", call->text, type_names[types[k]]);
         bool differ = types[k] != types[0];
         if (kind == SOME_INTEGER ? differ && (types[k] == DCL_UINT32 || types[0] == DCL_UINT32) : differ)
             return refuse(parser, call,

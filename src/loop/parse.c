@@ -152,7 +152,11 @@ static list_end read_assignment(dcli_loops_parser *parser, list_end end)
     static const char *const ops[] = {"=", "+=", "-=", "*=", "/="};
     const dcli_loops_sign *first = dcli_loops_parse_now(parser);
     if (first->kind != DCLI_LOOPS_SIGN_NAME) {
-        dcli_loops_parse_expect(parser, "a statement", "here");
+        if (dcli_loops_sign_is(first, "*"))
+            dcli_loops_parse_refuse(parser, "statement", "a nest has no pointers",
+                                    "pass an array, and write x[0] in place of *x");
+        else
+            dcli_loops_parse_expect(parser, "a statement", "here");
         return NULL;
     }
     if (dcli_loops_sign_is(&parser->sign[parser->at + 1], "(")) {
@@ -266,8 +270,13 @@ static bool read_step(dcli_loops_parser *parser, dcli_loops_loop *loop)
     bool before = dcli_loops_sign_in(dcli_loops_parse_now(parser), "++ --");
     int sign = dcli_loops_parse_is(parser, "++") ? 1 : -1;
     parser->at += before;
-    if (!dcli_loops_parse_is(parser, loop->name))
-        return dcli_loops_parse_refuse(parser, "step", "the step of this loop is none of its counter", way);
+    if (!dcli_loops_parse_is(parser, loop->name)) {
+        dcli_loops_complain(parser->complaints, dcli_loops_parse_now(parser)->place, "step",
+                            "this loop does not change its counter, %s", loop->name);
+        dcli_loops_note(parser->complaints, "write %s++, %s--, %s += 2 or %s -= 2", loop->name, loop->name, loop->name,
+                        loop->name);
+        return false;
+    }
     parser->at++;
     if (before) {
         loop->step = sign;

@@ -280,6 +280,11 @@ static dcli_loops_expr *read_parentheses(dcli_loops_parser *parser)
         return cast->first != NULL ? cast : NULL;
     }
     dcli_loops_expr *expr = read_choice(parser);
+    if (expr != NULL && dcli_loops_sign_in(dcli_loops_parse_now(parser), "= += -= *= /=")) {
+        dcli_loops_parse_refuse(parser, "statement", "an expression changes a variable",
+                                "write an assignment of its own");
+        return NULL;
+    }
     return expr != NULL && dcli_loops_parse_expect(parser, ")", "to close the parenthesis") ? expr : NULL;
 }
 

@@ -16,6 +16,7 @@ enum { ROWS = 60, COLUMNS = 50, SWEEPS = 3 };
 static double A[ROWS][COLUMNS], B[ROWS][COLUMNS], a[ROWS][COLUMNS], b[ROWS][COLUMNS];
 static char streamed[64];             /* the parts of the last operation */
 static atomic_int measured, together; /* numbers of such lines of the log */
+static atomic_long copied_in;         /* bytes that the last operation has copied to the nodes */
 
 static void note_log(void *user, int level, const char *line)
 {
@@ -23,6 +24,10 @@ static void note_log(void *user, int level, const char *line)
     const char *at = strstr(line, "streamed in ");
     if (at != NULL)
         sscanf(at, "streamed in %60[0-9 x]", streamed);
+    long bytes;
+    const char *copied = strstr(line, "; copied ");
+    if (copied != NULL && sscanf(copied, "; copied %ld bytes to the nodes", &bytes) == 1)
+        copied_in = bytes;
     measured += strstr(line, "measured a step") != NULL;
     together += strstr(line, "operations together in") != NULL;
 }
@@ -255,6 +260,49 @@ static void read_from_two_sides(const char *plan)
 
 Test(stream, rows_are_read_from_two_sides) { read_from_two_sides(""); }
 Test(stream, rows_are_read_from_two_sides_on_a_gpu) { read_from_two_sides("apart; gpu"); }
+
+/* Steps share rows with their neighbours, which are copied once. A node may use a quarter of the arrays' memory. */
+static void blur(const char *plan, int nodes)
+{
+    enum { N = 400, M = 200 };
+    static double image[N][M], blurred[N][M], expected[N][M];
+    const int n = N, m = M;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            image[i][j] = (i * 31 + j * 17) % 101 / 7.0;
+    for (int i = 2; i < n - 2; i++)
+        for (int j = 2; j < m - 2; j++) {
+            double s = 0;
+            for (int k = 0; k < 5; k++)
+                for (int l = 0; l < 5; l++)
+                    s += image[i + k - 2][j + l - 2] / (1 + k + l);
+            expected[i][j] = s;
+        }
+    open_fake(plan);
+    dcl_cluster *cluster = open_small(nodes, 2 * sizeof image / 3);
+    memset(blurred, 0, sizeof blurred);
+    TEST_OK(dcl_loops(cluster,
+                      "for (i = 2; i < n - 2; i++) for (j = 2; j < m - 2; j++) {\n"
+                      "    double s = 0;\n"
+                      "    for (k = 0; k < 5; k++) for (l = 0; l < 5; l++) s += X[i+k-2][j+l-2] / (1 + k + l);\n"
+                      "    Y[i][j] = s;\n"
+                      "}",
+                      DCL_HOST_IN_AS("X", &image[0][0], n, m), DCL_HOST_INOUT_AS("Y", &blurred[0][0], n, m),
+                      DCL_VALUE(n), DCL_VALUE(m)));
+    cr_expect_eq(memcmp(blurred, expected, sizeof expected), 0, "%s: another result", plan);
+    long bytes = atomic_load(&copied_in);
+    cr_expect(bytes >= (long)sizeof image && (double)bytes <= 1.07 * (double)sizeof image,
+              "\"%s\", %d nodes, in%s steps: %ld bytes are copied of an image of %zu", plan, nodes, streamed, bytes,
+              sizeof image);
+    TEST_OK(dcl_close(cluster));
+}
+
+Test(stream, a_blur_reads_an_image_once) { blur("", 1); }
+Test(stream, a_blur_reads_an_image_once_on_gpus)
+{
+    for (int nodes = 2; nodes >= 1; nodes--)
+        blur("apart; gpu", nodes);
+}
 
 /* ---- parts of a loop of the threads ---------------------------------------------------------------------------------- */
 
