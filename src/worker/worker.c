@@ -140,7 +140,9 @@ static bool spins(const dcli_worker *worker)
     int64_t now = dcli_monotonic_ns();
     if (own->spin_end_ns == 0)
         own->spin_end_ns = now + SPIN_NS;
+    dcli_slice_lower(); /* the device's threads have the usual priority, and may share this thread's processor */
     sched_yield();
+    dcli_slice_restore();
     return now < own->spin_end_ns;
 }
 
