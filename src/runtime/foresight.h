@@ -12,7 +12,9 @@
 typedef struct dcli_foresight {
     int64_t count, capacity;
     struct dcli_foreseen {
-        const dcli_storage_state *state; /* compared only */
+        const dcli_storage_state *state; /* compared only: another thread may have ended it, by dcl_remap() */
+        int64_t storage; /* its id: a later state may have its address. Not compared alone, because an array that is
+                            made for looking has the id of an array that is made later */
         dcli_valid_lines lines;
     } * of;
 } dcli_foresight;
