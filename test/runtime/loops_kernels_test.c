@@ -33,7 +33,10 @@ static void fill(double *at, int count, int seed)
 
 static double right[ARRAYS][MOST], found[MOST], memory[ARRAYS][MOST];
 
-enum { MEMORY = MAPS }; /* the variant with arrays in the program's memory */
+enum {
+    MEMORY = MAPS, /* the variant with arrays in the program's memory */
+    MOST_PLANS = 2 /* each plan warns once; on one node, arrays in memory may have a plan of their own */
+};
 
 static void run_kernel(dcl_cluster *cluster, const char *where, const struct test_kernel *kernel, int variant)
 {
@@ -104,15 +107,20 @@ static void run_kernels(dcl_config *config, const char *where, int place, int am
     dcl_cluster *cluster = test_open(config);
     const char *setting = getenv("TEST_LONG");
     bool all = setting != NULL && strcmp(setting, "1") == 0;
-    for (int k = 0; k < test_kernel_count; k++)
+    for (int k = 0; k < test_kernel_count; k++) {
+        int said = 0;
         for (int variant = 0; variant < (all ? MEMORY + 1 : 1); variant++) {
             if (!all && k % among != place % among)
                 continue;
             warnings = 0;
             run_kernel(cluster, where, &test_kernels[k], (variant + k + place) % (MEMORY + 1));
-            cr_expect_eq(warnings > 0, test_kernels[k].warned && variant == 0, "%s, %s: %d warnings",
-                         test_kernels[k].name, where, warnings);
+            cr_expect(variant > 0 || (warnings > 0) == test_kernels[k].warned, "%s, %s: %d warnings",
+                      test_kernels[k].name, where, warnings);
+            said += warnings > 0;
         }
+        cr_expect_leq(said, test_kernels[k].warned ? MOST_PLANS : 0, "%s, %s: %d calls warn", test_kernels[k].name,
+                      where, said);
+    }
     dcl_close(cluster);
 }
 
