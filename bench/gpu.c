@@ -1,7 +1,8 @@
 /* gpu.c - one GPU against OpenCL written by hand on the same device, taking turns in one run.
  *
  * add      C = A + B and C = A + B^T, 16384 x 16384 float: the best of several kernels by hand, and a loop body
- * launch   a launch and clFinish() by hand, and forall + wait, for kernels of 0.05 to 5 ms
+ * launch   a launch and clFinish() by hand, and forall + wait, for kernels of 0.05 to 5 ms. The kernels themselves differ by up to one
+ *          percent, which is more than the launch costs from 2 ms on
  * process  the bodies of `add` on a node of this program, and in a worker process (local:1)
  * cyclic   A + B, A + B^T and a five-point stencil under block and under rows:cyclic(1024x1024)
  * reduce   sums and maxima of all elements, waited for, and copies from memory to memory of the device by hand: the rate of a

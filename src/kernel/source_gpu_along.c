@@ -11,7 +11,8 @@
  * On an H200, of the rate of a copy: sums of the columns of 16384 x 16384 floats read at 0.88, y = A x at 0.85 (of 40960 x 40960 floats 0.91
  * and 0.94). With 32 work-items for each of two elements y = A x takes 4 % more time (1 % of 40960 x 40960 floats), with 64 work-items 10 %,
  * with a group of 128 for an element a third. With 32 summands per turn of a work-item (DCL_EACH), y = A x
- * takes 2 to 6 % less time than with 16, sums of columns 5 to 20 %. */
+ * takes 2 to 6 % less time than with 16, sums of columns 5 to 20 %. Of 8192 x 8192 floats, y = A x takes 84 us, a kernel that does no
+ * more than read them by rows 71; eight work-items for each of eight elements take 2 % less there, but 2 % more of 16384 x 16384. */
 #include <stdio.h>
 
 #include "base/check.h"

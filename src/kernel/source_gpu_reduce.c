@@ -8,7 +8,11 @@
  * On an H200, with 132 compute units, a sum of 40960 x 40960 floats takes 1.67 ms with four groups per compute unit and EACH = 32; with
  * 1024 groups 1.75 ms, with three groups per unit 1.90 ms; with EACH = 16 and 1024 groups 1.91 ms, with EACH = 64 4.4 ms. The sum, the
  * least and the greatest element as doubles in one pass take 3.8 ms instead of 5.4; but a sum as float, one as double and a maximum
- * as float 3.7 ms instead of 3.3. Fewer groups also leave fewer partial results to merge: 20 us less of a sum. */
+ * as float 3.7 ms instead of 3.3. Fewer groups also leave fewer partial results to merge: 20 us less of a sum.
+ *
+ * A sum of 8192 x 8192 floats takes 83 us there, a kernel that only reads them 65. With one, three or four groups per unit it takes 108,
+ * 101 and 91 us, with EACH = 16 and 48 it takes 99 and 118, with at most 64 and 80 registers per work-item 108 and 84. A sum of few
+ * elements takes 9 us, a body without reduction 4: the difference is the merging at the end. */
 #include <stdio.h>
 
 #include "base/check.h"
