@@ -95,7 +95,7 @@ dcl_status dcli_find_indices(dcli_parser *parser)
     return DCLI_FAIL(
         DCL_ERR_BODY,
         "no array has an index as its subscript, and DCL_OVER gives no index a range; expected a reduction "
-        "over indices i, j, ..., such as %s += A(i);",
+        "over indices, which are called i to p, such as %s += A(i);",
         body->params[body->result[0].param].name);
 }
 

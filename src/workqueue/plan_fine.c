@@ -13,7 +13,9 @@
 #include "segment/cut.h"
 
 enum { MOST_BESIDE = 64 }; /* most works that are cut together, and among which joining looks for the one to continue */
-enum { LEAST_ACROSS = 128 };  /* fewest indices of the slowest axis in a batch, if an input is contiguous along it */
+/* Fewest indices of the slowest axis in a batch, if an input is contiguous along it. B(i,j,k) = A(k,j,i) on a CPU: batches
+ * of 16 indices take 2.7 times as long as one for all, of 32 and 64 1.7 times, of 128 and 256 1.0 to 1.4 times. */
+enum { LEAST_ACROSS = 128 };
 enum { MOST_BATCHES = 1024 }; /* most batches of a plan whose batches are made smaller for lack of memory for loans */
 
 /* ---- cutting ----------------------------------------------------------------------------------------------------- */

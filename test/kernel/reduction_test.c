@@ -45,6 +45,7 @@ ParameterizedTestParameters(kernel_reduction, parsed)
         {"result s int32, in i 1 int32", "s ^= i(j);", "j i xor", false},
         {"result s, in A 1", "float k = A(i); if (k > 0) s += k; else s -= k;", "i A sum", false},
         {"result s, in A 1", "s += 1;", "no array has an index as its subscript", true},
+        {"result s, in A 1", "s += A(q);", "expected a reduction over indices, which are called i to p", true},
         {"result s, in A 2", "s += A(i,i);", "no DCL_IN is read at (i)", true},
         {"result s, in A 2, in B 2", "s += A(i,k) * B(k,j);", "no DCL_IN is read at (i,j,k)", true},
         {"result s, in A 1", "float t = A(i);", "s is DCL_RESULT, but the body does not reduce it", true},

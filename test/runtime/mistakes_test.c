@@ -32,9 +32,8 @@ static const struct mistake {
     {"reduced and kept", ALONG, "y(i) += A(i,j); y(j) += A(i,j);", NULL, DCL_ERR_BODY,
      "y is reduced here at other subscripts than in line 1, column 1; expected the same; reduce into a second array"},
     {"no index at all", VALUE, "s += c;", NULL, DCL_ERR_BODY,
-     "no array has an index as its subscript, and DCL_OVER gives no index a range; expected a reduction over indices "
-     "i, j, "
-     "..., such as s += A(i);"},
+     "no array has an index as its subscript, and DCL_OVER gives no index a range; expected a reduction over indices, "
+     "which are called i to p, such as s += A(i);"},
     {"an index with two ranges in one input", VALUE, "s += A(i,i);", NULL, DCL_ERR_INVALID,
      "index i runs over 0..3 as axis 0 of A, and over 0..4 as axis 1 of A; expected one range"},
     {"an index with two ranges in two inputs", VALUE, "s += A(i,j) * B(k,j);", NULL, DCL_ERR_INVALID,
