@@ -36,16 +36,17 @@ static dcl_status allocate(dcli_endpoint *endpoint)
     endpoint->pool = dcli_frames_pool_new();
     if (endpoint->polled == NULL || endpoint->descriptors == NULL || endpoint->lost == NULL || endpoint->pool == NULL)
         return DCL_ERR_NOMEM;
-    endpoint->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (endpoint->wake_fd < 0)
+    endpoint->wake_fd[0] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (endpoint->wake_fd[0] < 0)
         return dcli_net_fail(DCL_ERR_NETWORK, "eventfd", "raise the limit of open descriptors with `ulimit -n`");
     return DCL_OK;
 }
 
 static void free_endpoint(dcli_endpoint *endpoint)
 {
-    if (endpoint->wake_fd >= 0)
-        close(endpoint->wake_fd);
+    for (int set = 0; set < 2; set++)
+        if (endpoint->wake_fd[set] >= 0)
+            close(endpoint->wake_fd[set]);
     if (endpoint->pool != NULL)
         dcli_frames_pool_close(endpoint->pool);
     dcli_free(endpoint->packed.bytes);
@@ -68,7 +69,7 @@ dcli_endpoint *dcli_endpoint_new(dcli_net *net, const dcli_transport *transport,
     endpoint->net = net;
     endpoint->self = self;
     endpoint->peer_count = peer_count;
-    endpoint->wake_fd = -1;
+    endpoint->wake_fd[0] = endpoint->wake_fd[1] = -1;
     endpoint->usual_spin_ns =
         sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)peer_count + 2 ? DCLI_LONG_SPIN_NS : DCLI_SPIN_NS;
     endpoint->spin_ns = endpoint->usual_spin_ns;
@@ -83,6 +84,9 @@ dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns)
     endpoint->polled_set[1] = dcli_calloc((size_t)endpoint->polled_capacity, sizeof endpoint->polled[0]);
     if (endpoint->polled_set[1] == NULL)
         return DCL_ERR_NOMEM;
+    endpoint->wake_fd[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (endpoint->wake_fd[1] < 0)
+        return dcli_net_fail(DCL_ERR_NETWORK, "eventfd", "raise the limit of open descriptors with `ulimit -n`");
     endpoint->turns = *turns;
     return DCL_OK;
 }

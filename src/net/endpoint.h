@@ -113,12 +113,23 @@ typedef struct dcli_transport {
     void (*disarm)(dcli_endpoint *endpoint); /* undoes `arm`; NULL: there is nothing to do */
     /** Get the descriptors to poll. @return how many, at most `most_descriptors`. */
     int (*descriptors)(const dcli_endpoint *endpoint, int descriptors_out[]);
+    /** Note what poll() has found for these descriptors, in the same order, so that `take` does not ask again. NULL: it does. */
+    void (*found)(dcli_endpoint *endpoint, const struct pollfd polled[]);
     /** Time at which `take` must be called even if nothing arrives, as dcli_monotonic_ns(). NULL: never. */
     int64_t (*due_ns)(const dcli_endpoint *endpoint);
     void (*close)(dcli_endpoint *endpoint);
     bool by_threads;      /* messages come and go through threads of libzmq */
     int most_descriptors; /* most descriptors that it waits for; 0: number of peers + 4 */
 } dcli_transport;
+
+/** What polling has shown about the processor of the thread that receives (gives_way() in receive.c). */
+typedef struct dcli_sharing {
+    int switches;     /* how many times in succession another thread has run when this one yielded */
+    int64_t until_ns; /* monotonic time until which a receive does not poll, because threads share the processor */
+    int64_t pause_ns; /* how long that was the last time; 0: this thread had the processor alone since */
+    bool
+        real_time; /* the thread that last shared its processor has real-time priority: others of that priority run if it yields */
+} dcli_sharing;
 
 struct dcli_endpoint {
     const dcli_transport *transport;
@@ -127,7 +138,8 @@ struct dcli_endpoint {
     int self, peer_count;
     bool followed;                  /* the message that is being sent is (dcli_message.followed) */
     int64_t spin_ns, usual_spin_ns; /* how long a receive polls before it sleeps: now, and unless it is set */
-    bool needed;                    /* set by dcli_endpoint_set_needed() */
+    dcli_sharing sharing;
+    bool needed; /* set by dcli_endpoint_set_needed() */
     bool
         bulky; /* libzmq moves a payload of DCLI_BULK_BYTES or more: one was sent since the last receive, or that brought one */
     struct pollfd *polled;        /* [polled_capacity] what the last poll() has found: one of the sets */
@@ -135,8 +147,9 @@ struct dcli_endpoint {
     bool in_poll[2];              /* for each poll set: a thread is in poll() with it */
     int *descriptors;             /* [polled_capacity] memory for the descriptors of the transport */
     int polled_capacity;
-    bool *lost;           /* [peer_count] lost peers: nothing is sent to them or taken from them */
-    int wake_fd;          /* eventfd that ends poll(): see dcli_endpoint_wake() */
+    bool *lost;     /* [peer_count] lost peers: nothing is sent to them or taken from them */
+    int wake_fd[2]; /* for each poll set, an eventfd that ends poll(): see dcli_endpoint_wake(); -1: there is none */
+    atomic_int sleeper;   /* the poll set of the thread that sleeps, while `sleeping` */
     atomic_bool woken;    /* a wake-up that no waiting receive has returned for yet */
     atomic_bool sleeping; /* a thread is in poll(), or about to be, and no other has taken its place */
     uint64_t sleeps;      /* number of sleeps so far: shows a thread that wakes whether another one slept after it */

@@ -101,10 +101,39 @@ static bool is_over(const dcli_endpoint *endpoint, int64_t until_ns)
            dcli_monotonic_ns() >= until_ns;
 }
 
+/* Pause between two polls. If another thread runs each time that this one yields, threads share the processor, and each poll delays the
+ * threads whose messages are awaited. Polling then stops, and receives sleep at once for some time, which doubles with each attempt. A
+ * thread of real-time priority has to yield to others 16 times in succession, because libzmq's thread also runs now and then on the
+ * processor of a thread that polls, where there is another one for the peer. @return whether to stop. */
+static bool gives_way(dcli_endpoint *endpoint)
+{
+    enum { USUAL_SWITCHES = 2, REAL_TIME_SWITCHES = 16 };
+    const int64_t switch_ns = 3000; /* sched_yield() takes less if no other thread runs */
+    const int64_t shortest_ns = 500000, longest_ns = 16000000;
+    int64_t before_ns = dcli_monotonic_ns();
+    dcli_endpoint_pause(endpoint);
+    if (!dcli_endpoint_crowds(endpoint) || endpoint->spin_ns >= DCLI_LONG_SPIN_NS)
+        return false;
+    int64_t now_ns = dcli_monotonic_ns();
+    if (now_ns - before_ns < switch_ns) {
+        endpoint->sharing = (dcli_sharing){0};
+        return false;
+    }
+    if (++endpoint->sharing.switches < USUAL_SWITCHES)
+        return false;
+    endpoint->sharing.real_time = dcli_slice_priority() > 0;
+    if (endpoint->sharing.real_time && endpoint->sharing.switches < REAL_TIME_SWITCHES)
+        return false;
+    endpoint->sharing.switches = 0;
+    endpoint->sharing.pause_ns = dcli_min(dcli_max(2 * endpoint->sharing.pause_ns, shortest_ns), longest_ns);
+    endpoint->sharing.until_ns = now_ns + endpoint->sharing.pause_ns;
+    return true;
+}
+
 /* Poll. A thread of raised priority that expects a message of a peer keeps its priority for a while, because threads of the
  * usual priority would delay what it sees. After that, or if it expects none, they may run, too: one of them may be about
  * to send something. */
-static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
+static void spin(dcli_endpoint *endpoint, int64_t until_ns)
 {
     enum { ALONE_NS = 20000 };
     if (endpoint->needed) {
@@ -115,8 +144,8 @@ static void spin(const dcli_endpoint *endpoint, int64_t until_ns)
     if (is_over(endpoint, until_ns))
         return;
     dcli_slice_lower();
-    while (!is_over(endpoint, until_ns))
-        dcli_endpoint_pause(endpoint);
+    while (!is_over(endpoint, until_ns) && !gives_way(endpoint))
+        ;
     dcli_slice_restore();
 }
 
@@ -130,7 +159,7 @@ static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
     int count = endpoint->transport->descriptors(endpoint, endpoint->descriptors);
     for (int d = 0; d < count; d++)
         polled[1 + d] = (struct pollfd){.fd = endpoint->descriptors[d], .events = POLLIN};
-    polled[0] = (struct pollfd){.fd = endpoint->wake_fd, .events = POLLIN};
+    polled[0] = (struct pollfd){.fd = endpoint->wake_fd[set], .events = POLLIN};
     struct timespec wait = {0};
     int64_t left = deadline_ns == INT64_MAX ? 0 : deadline_ns - dcli_monotonic_ns();
     if (left > 0)
@@ -138,7 +167,8 @@ static void poll_until(dcli_endpoint *endpoint, int64_t deadline_ns)
     endpoint->in_poll[set] = true;
     if (turns->give != NULL)
         turns->give(turns->user);
-    ppoll(polled, (nfds_t)count + 1, deadline_ns == INT64_MAX ? NULL : &wait, NULL);
+    if (ppoll(polled, (nfds_t)count + 1, deadline_ns == INT64_MAX ? NULL : &wait, NULL) > 0 && polled[0].revents != 0)
+        (void)eventfd_read(endpoint->wake_fd[set], &(eventfd_t){0});
     if (turns->take != NULL)
         turns->take(turns->user);
     endpoint->in_poll[set] = false;
@@ -153,11 +183,8 @@ static int64_t until_due(const dcli_endpoint *endpoint, int64_t deadline_ns)
 
 static void end_sleep(dcli_endpoint *endpoint)
 {
-    eventfd_t ignored;
     if (endpoint->transport->disarm != NULL)
         endpoint->transport->disarm(endpoint);
-    if (endpoint->polled[0].revents != 0)
-        (void)eventfd_read(endpoint->wake_fd, &ignored);
     atomic_store(&endpoint->sleeping, false);
 }
 
@@ -175,31 +202,37 @@ static void take_place(dcli_endpoint *endpoint)
 static bool sleep_until(dcli_endpoint *endpoint, int64_t deadline_ns)
 {
     uint64_t own = ++endpoint->sleeps;
-    endpoint->polled[0].revents = 0;
+    atomic_store(&endpoint->sleeper, endpoint->in_poll[0] ? 1 : 0);
     atomic_store(&endpoint->sleeping, true);
     if (atomic_load(&endpoint->woken)) {
         atomic_store(&endpoint->sleeping, false);
         return true;
     }
-    if (endpoint->transport->arm(endpoint))
+    bool polls = endpoint->transport->arm(endpoint);
+    if (polls)
         poll_until(endpoint, until_due(endpoint, deadline_ns));
     if (endpoint->sleeps != own || !atomic_load(&endpoint->sleeping))
         return false;
     end_sleep(endpoint);
+    if (polls && endpoint->transport->found != NULL)
+        endpoint->transport->found(endpoint, endpoint->polled + 1);
     return true;
 }
 
 /* Whether a receive sleeps without looking for messages first. poll() returns at once if there are some, arm() sees what poll() does not, and a look costs a
  * system call, too, where messages come by libzmq. */
-static bool sleeps_at_once(const dcli_endpoint *endpoint)
+static bool sleeps_at_once(const dcli_endpoint *endpoint, int64_t now_ns)
 {
-    return endpoint->transport->by_threads && endpoint->spin_ns <= DCLI_SPIN_AT_ONCE_NS;
+    return endpoint->transport->by_threads &&
+           (endpoint->spin_ns <= DCLI_SPIN_AT_ONCE_NS || now_ns < endpoint->sharing.until_ns);
 }
 
 static dcl_status wait_and_take(dcli_endpoint *endpoint, int64_t deadline_ns, dcli_received *received_out)
 {
     int64_t start_ns = dcli_monotonic_ns();
-    bool sleeps = sleeps_at_once(endpoint);
+    bool sleeps = sleeps_at_once(endpoint, start_ns);
+    if (start_ns < endpoint->sharing.until_ns && endpoint->sharing.real_time && endpoint->turns.give == NULL)
+        sched_yield(); /* a thread of the device may end a command meanwhile, which takes less time than being woken by it */
     if (!endpoint->bulky && !sleeps)
         spin(endpoint, deadline_ns - start_ns < endpoint->spin_ns ? deadline_ns : start_ns + endpoint->spin_ns);
     for (;; sleeps = false) {
@@ -221,7 +254,8 @@ dcl_status dcli_endpoint_receive(dcli_endpoint *endpoint, int milliseconds, dcli
 {
     if (atomic_load_explicit(&endpoint->sleeping, memory_order_relaxed))
         take_place(endpoint);
-    if ((milliseconds == 0 || !sleeps_at_once(endpoint)) && endpoint->transport->seems_ready(endpoint)) {
+    if ((milliseconds == 0 || !sleeps_at_once(endpoint, dcli_monotonic_ns())) &&
+        endpoint->transport->seems_ready(endpoint)) {
         dcl_status status = take(endpoint, received_out);
         if (status != DCL_ERR_TIMEOUT)
             return status;
@@ -236,7 +270,7 @@ void dcli_endpoint_wake(dcli_endpoint *endpoint)
 {
     atomic_store(&endpoint->woken, true);
     if (atomic_load(&endpoint->sleeping))
-        (void)eventfd_write(endpoint->wake_fd, 1);
+        (void)eventfd_write(endpoint->wake_fd[atomic_load(&endpoint->sleeper)], 1);
 }
 
 void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls)
@@ -244,8 +278,9 @@ void dcli_endpoint_rouse(dcli_endpoint *endpoint, bool polls)
     if (atomic_load(
             &endpoint->sleeping)) /* nobody has taken the place of the thread that sleeps: it would sleep again */
         atomic_store(&endpoint->woken, true);
-    if (polls && (endpoint->in_poll[0] || endpoint->in_poll[1]))
-        (void)eventfd_write(endpoint->wake_fd, 1);
+    for (int set = 0; polls && set < 2; set++)
+        if (endpoint->in_poll[set])
+            (void)eventfd_write(endpoint->wake_fd[set], 1);
 }
 
 void dcli_endpoint_look_again(dcli_endpoint *endpoint)

@@ -101,6 +101,7 @@ typedef struct dcli_wire {
     const dcli_log *log;
     int64_t logged_ns;             /* time of the last log line about a refused connection; 0: none yet */
     int64_t now_ns;                /* time of the last request for a message */
+    int64_t listened_ns;           /* time when dcli_wire_found() was last called */
     int64_t looked_ns;             /* time of the last comparison in wire_ahead.c */
     int64_t beat_due_ns;           /* time of the next heartbeat on all connections */
     dcli_parcels ready;            /* messages to deliver before anything else */
@@ -161,6 +162,7 @@ dcl_status dcli_wire_send(dcli_endpoint *endpoint, int to, const void *bytes, si
 dcl_status dcli_wire_take(dcli_endpoint *endpoint, dcli_incoming *incoming);
 bool dcli_wire_seems_ready(const dcli_endpoint *endpoint);
 bool dcli_wire_arm(dcli_endpoint *endpoint);
+void dcli_wire_found(dcli_endpoint *endpoint, const struct pollfd polled[]);
 /** Get the descriptors by source; -1: none. */
 void dcli_wire_descriptors(const dcli_wire *wire, int descriptors_out[DCLI_WIRE_SOURCES]);
 

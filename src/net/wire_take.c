@@ -10,7 +10,10 @@
 #include "net/token.h"
 #include "net/wire.h"
 
-enum { LOOK_EVERY = 64 /* messages taken between two checks of events, while there always is a message */ };
+enum {
+    FRESH_NS = 20000, /* after a poll() in which the thread has slept, sources are not asked again for so long */
+    LOOK_EVERY = 64   /* messages taken between two checks of events, while there always is a message */
+};
 
 /* ---- where there is news ------------------------------------------------------------------------------------------ */
 
@@ -54,6 +57,22 @@ static bool listen_around(dcli_wire *wire)
         any = any || !wire->quiet[i];
     }
     return any;
+}
+
+void dcli_wire_found(dcli_endpoint *endpoint, const struct pollfd polled[])
+{
+    dcli_wire *wire = endpoint->link;
+    for (int i = 0; i < DCLI_WIRE_SOURCES; i++)
+        if (polled[i].revents != 0)
+            wire->quiet[i] = false;
+    wire->listened_ns = dcli_monotonic_ns();
+}
+
+/** Whether there may be something other than messages. */
+static bool has_events(const dcli_wire *wire)
+{
+    return !wire->quiet[DCLI_WIRE_OUTGOING_EVENTS] || !wire->quiet[DCLI_WIRE_ACCEPTOR_EVENTS] ||
+           !wire->quiet[DCLI_WIRE_ACCEPTOR_ARRIVALS] || (wire->acceptor.router != NULL && wire->acceptor.unseen);
 }
 
 /** Whether nothing is pending that no descriptor would report. */
@@ -550,9 +569,12 @@ static dcl_status take_or_tell(dcli_endpoint *endpoint, dcli_incoming *incoming)
         status = tell_lost(endpoint, false, incoming);
     if (status == DCL_ERR_TIMEOUT)
         status = take_any(endpoint, incoming);
-    if (status == DCL_ERR_TIMEOUT && listen_around(wire)) {
-        look_at_events(endpoint);
-        (void)listen_around(wire); /* first deliver messages that came before an end that was just seen */
+    if (status == DCL_ERR_TIMEOUT && (wire->closing > 0 || wire->now_ns - wire->listened_ns >= FRESH_NS) &&
+        listen_around(wire)) {
+        if (has_events(wire)) {
+            look_at_events(endpoint);
+            (void)listen_around(wire); /* first deliver messages that came before an end that was just seen */
+        }
         status = take_any(endpoint, incoming);
     }
     return status == DCL_ERR_TIMEOUT ? tell_lost(endpoint, true, incoming) : status;

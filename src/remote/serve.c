@@ -81,11 +81,13 @@ static void rest(const dcli_remote *remote, int64_t now_ns, int64_t happened_ns)
 static int patience(const dcli_remote *remote, int64_t happened_ns)
 {
     enum { ASK_NS = 50000000, PAUSE_MS = 1 };
-    if (!remote->polls || remote->outstanding == 0)
-        return remote->unobserved_count > 0 || remote->ended_count > 0 || remote->passed_count > 0 ||
-                       remote->peers.small_due_ns > 0
-                   ? DCLI_REPORTS_LATE_MS
-                   : -1;
+    if (!remote->polls || remote->outstanding == 0) {
+        if (remote->ended_count > 0 || remote->passed_count > 0 || remote->peers.small_due_ns > 0)
+            return DCLI_REPORTS_LATE_MS;
+        if (remote->unobserved_count == 0)
+            return -1;
+        return remote->outstanding > remote->unobserved_count ? DCLI_UNNOTICED_MS : DCLI_REPORTS_LATE_MS;
+    }
     int64_t now_ns = dcli_monotonic_ns();
     rest(remote, now_ns, happened_ns);
     return now_ns - happened_ns < ASK_NS ? 0 : PAUSE_MS;

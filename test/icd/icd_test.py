@@ -259,8 +259,12 @@ def few_messages(programs, variables, folder):
 def rest_beside_commands(dcl, programs, folder, work):
     """A server of a GPU, over tcp and where processors are few, sleeps between its questions for the ends of commands. The device is the tests'
     fake one, each of whose 40 commands takes 20 ms and no processor."""
-    fake = os.path.join(os.path.dirname(programs), "fake_opencl.so")
-    if os.sysconf("SC_NPROCESSORS_ONLN") > 4 or not os.path.exists(fake) or SLOW > 1:
+    fake, processors = os.path.join(os.path.dirname(programs), "fake_opencl.so"), os.sysconf("SC_NPROCESSORS_ONLN")
+    reasons = {f"the host has {processors} processors; expected at most 4, so that they are few": processors > 4,
+               f"{fake} is not there": not os.path.exists(fake),
+               "sanitizers make the server slow": SLOW > 1}
+    if why := [reason for reason, holds in reasons.items() if holds]:
+        print(f"rest_beside_commands is skipped: {'; '.join(why)}", flush=True)
         return
     with mock.patch.dict(os.environ, {"OCL_ICD_VENDORS": fake, "TEST_OPENCL": "gpu; takes add 20"}), open_place("tcp:1", dcl, folder) as place:
         variables = {**place.variables, "OCL_ICD_VENDORS": os.path.join(os.path.dirname(dcl), "dcl.icd")}

@@ -607,6 +607,40 @@ Test(endpoint, a_thread_takes_the_place_of_one_that_sleeps)
     close_group(&g);
 }
 
+/* One thread is in poll(), another one takes its place, and leaves. Its own next wait does not use up what has told the first thread to
+ * leave poll(), although both threads run on one processor, and the second one goes first. */
+Test(endpoint, a_thread_in_poll_is_roused_whatever_others_do)
+{
+    group g = open_group();
+    struct sharer sharer = {.endpoint = g.peer[0]};
+    dcli_received received;
+    dcli_turns turns = {.user = &turn, .give = give_turn, .take = take_turn};
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    struct sched_param none = {0};
+    cr_assert_eq(sched_setscheduler(0, SCHED_BATCH, &none), 0); /* whoever is woken does not run at once */
+    g.peer[0]->spin_ns = DCLI_SPIN_AT_ONCE_NS;
+    cr_assert_eq(dcli_endpoint_share(g.peer[0], &turns), DCL_OK);
+    for (int n = 0; n < 50; n++) {
+        pthread_t sleeper;
+        cr_assert_eq(pthread_create(&sleeper, NULL, receive_in_turn, &sharer), 0);
+        while (!atomic_load(&g.peer[0]->sleeping))
+            pause_ms(1);
+        pthread_mutex_lock(&turn);
+        (void)dcli_endpoint_receive(g.peer[0], 0, &received);
+        dcli_endpoint_rouse(g.peer[0], true);
+        cr_assert_eq(dcli_endpoint_receive(g.peer[0], 1, &received), DCL_ERR_TIMEOUT);
+        pthread_mutex_unlock(&turn);
+        struct timespec end;
+        clock_gettime(CLOCK_REALTIME, &end);
+        end.tv_sec += LONG / 1000;
+        cr_assert_eq(pthread_timedjoin_np(sleeper, NULL, &end), 0, "round %d: it is still in poll()", n);
+    }
+    close_group(&g);
+}
+
 /** Wakes as fast as it can while the other side waits: no wake gets lost between looking and sleeping. */
 static void *wake_rounds(void *argument)
 {

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/stranger.h"
 #include "net/wire.h"
@@ -413,6 +416,51 @@ Test(wire, a_sleeping_receive_is_woken)
     cr_assert_eq(pthread_create(&thread, NULL, wake_later, p.peer[0]), 0);
     cr_expect_eq(dcli_endpoint_receive(p.peer[0], -1, &received), DCL_ERR_TIMEOUT);
     pthread_join(thread, NULL);
+    close_party(&p);
+}
+
+static void stay_on_one_processor(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+/* Take the processor for longer than the change of threads does, again and again, until `argument` says to end. */
+static void *share_processor(void *argument)
+{
+    while (!atomic_load((atomic_bool *)argument)) {
+        for (int64_t end_ns = dcli_monotonic_ns() + 20000; dcli_monotonic_ns() < end_ns;)
+            ;
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* A receive that shares its processor sleeps without polling first, and messages still come. */
+Test(wire, a_receive_that_shares_its_processor_does_not_poll)
+{
+    party p = open_party(2, false);
+    dcli_received received = {0};
+    atomic_bool ends = false;
+    pthread_t other;
+    settle_all(&p);
+    p.peer[0]->spin_ns = p.peer[0]->usual_spin_ns = DCLI_SPIN_NS; /* as on hosts with few processors */
+    stay_on_one_processor();
+    cr_assert_eq(pthread_create(&other, NULL, share_processor, &ends), 0);
+    for (int64_t end_ms = dcli_monotonic_ms() + LONG; p.peer[0]->sharing.pause_ns == 0;) {
+        cr_assert(dcli_monotonic_ms() < end_ms, "it still polls");
+        cr_assert_eq(dcli_endpoint_receive(p.peer[0], 1, &received), DCL_ERR_TIMEOUT);
+    }
+    send_credit(&p, 1, 0, 5);
+    expect_credit(&p, 0, 1, 5);
+    atomic_store(&ends, true);
+    pthread_join(other, NULL);
+    for (int64_t end_ms = dcli_monotonic_ms() + LONG; p.peer[0]->sharing.pause_ns > 0;) {
+        cr_assert(dcli_monotonic_ms() < end_ms, "it does not poll any more");
+        cr_assert_eq(dcli_endpoint_receive(p.peer[0], 1, &received), DCL_ERR_TIMEOUT);
+    }
     close_party(&p);
 }
 
