@@ -16,7 +16,7 @@
  * An embedded node, in a process for each: "two cores": with a thread per processor, and OpenMP. "one core": with one thread, and the
  * sequential function. Timed: from the call until the nodes are done, by dcl_wait(). Plans are kept, so that is what a call costs that
  * recurs. "planned" is the time of such a call in which it does not start operations, and the part of this before the first one, by the
- * log of dcl_loops; "at first" is the former of the first call, which analyses the nest; "explained" is the time of dcl_call_explain(), which counts what all operations move. Results are compared first, bit for bit. At the end: the
+ * log of dcl_loops; "at first" is the time of planning in the first call, which analyses the nest; "explained" is the time of dcl_call_explain(), which counts what all operations move. Results are compared first, bit for bit. At the end: the
  * geometric mean of the ratios. */
 #include <math.h>
 #include <sys/wait.h>

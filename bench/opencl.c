@@ -16,7 +16,7 @@
 #include "bare.h"
 
 enum { ROUNDS = 300, QUEUED = 100, ALONE = 5, LARGE_ROUNDS = 30 };
-enum { REST_US = 5000 /* until the threads of driver and server sleep, which would disturb a ping */ };
+enum { REST_US = 5000 /* until the threads of driver and server sleep: while they poll, they disturb a ping */ };
 
 typedef struct side {
     const char *name;

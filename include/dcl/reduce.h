@@ -311,7 +311,7 @@ inline dcl_arg dcli_result(const char *n, double *x) { return dcl_arg_result(n, 
 #define DCLI_RESULT(name, address) dcli_result((name), (address))
 #else
 #define DCLI_RESULT_AT(index) \
-    _Generic((index), dcl_array * : dcl_arg_result_at_array, default : dcl_arg_result_at)(index)
+    _Generic((index), dcl_array * : dcl_arg_result_at_array, int64_t * : dcl_arg_result_at)(index)
 
 /* clang-format off */
 #define DCLI_RESULT(name, address)                                                                                  \

@@ -127,8 +127,8 @@ typedef struct dcli_sharing {
     int switches;     /* how many times in succession another thread has run when this one yielded */
     int64_t until_ns; /* monotonic time until which a receive does not poll, because threads share the processor */
     int64_t pause_ns; /* how long that was the last time; 0: this thread had the processor alone since */
-    bool
-        real_time; /* the thread that last shared its processor has real-time priority: others of that priority run if it yields */
+    bool real_time;   /* the thread that last shared its processor has real-time priority: others of that priority run
+                         if it yields */
 } dcli_sharing;
 
 struct dcli_endpoint {

@@ -148,7 +148,7 @@ typedef struct dcli_turns {
  *  meanwhile. If another thread receives then, it takes the place of the first: arriving messages do not wake the first
  *  thread any more, and when something else wakes it, its receive returns DCL_ERR_TIMEOUT. At most two threads are in
  *  dcli_endpoint_receive() at a time.
- *  @return DCL_OK or DCL_ERR_NOMEM. */
+ *  @return DCL_OK, DCL_ERR_NOMEM, or DCL_ERR_NETWORK: no descriptor is left. */
 dcl_status dcli_endpoint_share(dcli_endpoint *endpoint, const dcli_turns *turns);
 /** Whether there seems to be a message, as far as this is known without a system call. */
 bool dcli_endpoint_seems_ready(const dcli_endpoint *endpoint);

@@ -101,10 +101,11 @@ static bool is_over(const dcli_endpoint *endpoint, int64_t until_ns)
            dcli_monotonic_ns() >= until_ns;
 }
 
-/* Pause between two polls. If another thread runs each time that this one yields, threads share the processor, and each poll delays the
- * threads whose messages are awaited. Polling then stops, and receives sleep at once for some time, which doubles with each attempt. A
- * thread of real-time priority has to yield to others 16 times in succession, because libzmq's thread also runs now and then on the
- * processor of a thread that polls, where there is another one for the peer. @return whether to stop. */
+/* Pause between two polls. If another thread runs each time that the polling thread yields, threads share the processor,
+ * and each poll delays the threads whose messages are awaited. Polling then stops, and receives sleep at once for some
+ * time, which doubles with each attempt. A thread of real-time priority must have yielded to others 16 times in
+ * succession, because libzmq's thread runs now and then on the processor of a thread that polls, even if the peer has a
+ * processor of its own. @return whether to stop. */
 static bool gives_way(dcli_endpoint *endpoint)
 {
     enum { USUAL_SWITCHES = 2, REAL_TIME_SWITCHES = 16 };

@@ -18,8 +18,8 @@ enum {
     DCLI_MOST_REMOTE_ARGUMENTS = 512,   /* of a kernel */
     DCLI_FEW_ARGUMENTS = 8,             /* of a launch that needs no memory for them */
     DCLI_REPORTS_LATE_MS = 2,           /* ends of unobserved commands are noticed and reported at most so late */
-    /* While an observed command runs, too, whose end will wake the server, they are noticed at most so late. A timer that is due before Linux's
-     * next tick, which comes every 4 ms, costs 14 us in a virtual machine. */
+    /* Ends of unobserved commands are noticed at most so late while an observed command runs, whose end wakes the server
+     * anyway. A timer that is due before Linux's next tick, which comes every 4 ms, costs 14 us in a virtual machine. */
     DCLI_UNNOTICED_MS = 8,
     DCLI_PEER_PATIENCE_MS = 2,           /* contents of a small transfer are awaited for so long, then it is granted */
     DCLI_PEER_EAGER = 64 << 10,          /* a transfer of at most so many bytes is sent to another server at once */

@@ -1,4 +1,4 @@
-/* test/runtime/loops_instances_test.c - tests loop nests over triangles: how many threads operations start, and how many instances of
+/* test/runtime/loops_instances_test.c - tests loop nests over triangles: how many threads a plan starts, and how many instances of
  * statements kernels run, compared with the exact numbers, which isl counts.
  *
  * Each statement calls fabs() once. A macro before the text of all programs (support/fake_opencl) makes such a call increment a number

@@ -330,7 +330,7 @@ static dcl_status call_wrongly(dcl_cluster *cluster, int which, dcl_array *a, dc
     case 1:
         return dcl_reduce(cluster, "s max= a(i,j);", DCL_RESULT_AT(at), DCL_RESULT(s), DCL_IN(a));
     case 2:
-        return dcl_reduce(cluster, "s max= a(i,j);", DCL_RESULT(s), DCL_RESULT_AT(NULL), DCL_IN(a));
+        return dcl_reduce(cluster, "s max= a(i,j);", DCL_RESULT(s), DCL_RESULT_AT((int64_t *)NULL), DCL_IN(a));
     case 3:
         return dcl_forall(cluster, "a(i,j) = 1;", DCL_OUT(a), DCL_RESULT_AT(at));
     case 4:
